@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// The objects of a function as the driver made them: their PRM context and what the engines of
+// model/queues need at hand. Plain state; behaviour lives with the engines and the commands.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "model/base/units.h"
+#include "model/memory/host_ring.h"
+#include "model/ports/host_bus.h"
+#include "model/prm/view.h"
+#include "model/resources/object.h"
+#include "model/sim/calendar.h"
+#include "prm/layouts.h"
+
+namespace cxsim::model {
+
+/// An object that keeps its context in PRM form: what CREATE wrote and QUERY returns.
+template <class Layout>
+struct ContextObject : Object {
+    std::array<std::byte, Layout::kBytes> context{};
+
+    prm::View<Layout> view() { return prm::View<Layout>(context); }
+    prm::ConstView<Layout> view() const { return prm::ConstView<Layout>(context); }
+};
+
+struct Uar : Object {};
+struct Pd : Object {};
+struct TransportDomain : Object {};
+struct Xrcd : Object {};
+
+/// Event queue: a ring of 64-byte EQEs with an owner bit, and an interrupt vector.
+struct Eq : ContextObject<prm::eqc> {
+    HostRing ring;
+    std::uint32_t log_size = 0;
+    std::uint32_t vector = 0;
+    /// Event types that go to this queue (bit = type), 256 bits. Completion queues take none.
+    std::array<std::uint64_t, 4> event_bitmask{};
+    std::uint32_t producer = 0;  ///< free running
+    std::uint32_t consumer = 0;  ///< as the driver last wrote it, 24 bits
+    bool armed = false;
+    bool overrun = false;
+
+    std::uint32_t entries() const { return 1U << log_size; }
+    bool takes(std::uint8_t event_type) const {
+        return ((event_bitmask[event_type / 64] >> (event_type % 64)) & 1) != 0;
+    }
+};
+
+enum class CqArm : std::uint8_t { none, solicited, any };
+
+/// Completion queue.
+struct Cq : ContextObject<prm::cqc> {
+    HostRing ring;
+    std::uint32_t log_size = 0;
+    std::uint32_t cqe_bytes = 64;
+    std::uint32_t eqn = 0;
+    HostAddress doorbell_record;
+    bool overrun_ignore = false;
+    std::uint32_t producer = 0;  ///< free running
+    CqArm arm = CqArm::none;
+    std::uint32_t arm_sequence = 0;     ///< cmd_sn of the last arm
+    std::uint32_t arm_consumer = 0;     ///< consumer index of the last arm, 24 bits
+    std::uint32_t events = 0;           ///< completion EQEs sent
+    bool error = false;                 ///< overrun: no more CQEs
+    // Moderation: an armed queue reports after so many CQEs or so long after the first.
+    std::uint32_t moderation_count = 0;
+    Picoseconds moderation_period;
+    std::uint32_t unreported = 0;
+    bool unreported_solicited = false;
+    EventHandle moderation_timer;
+
+    std::uint32_t entries() const { return 1U << log_size; }
+};
+
+/// Memory key. Translation entries are kept as they came: MTT, KLM or KSM by access mode.
+struct Mkey : ContextObject<prm::mkc> {
+    std::uint8_t variant = 0;  ///< low byte of the key
+    std::vector<std::byte> translations;
+
+    std::uint32_t key() const { return (id.number << 8) | variant; }
+};
+
+enum class QueueState : std::uint8_t { reset, ready, error };
+
+/// One direction of a work queue in host memory.
+struct WorkQueue {
+    HostRing ring;
+    std::uint32_t log_size = 0;    ///< in strides
+    std::uint32_t log_stride = 0;  ///< bytes
+    HostAddress doorbell_record;
+    std::uint32_t uar_page = 0;
+    std::uint16_t producer = 0;    ///< in strides, as the doorbell record says
+    std::uint16_t consumer = 0;    ///< next WQE to execute
+    bool active = false;           ///< an event of the engine is pending
+
+    std::uint32_t entries() const { return 1U << log_size; }
+    std::uint64_t stride() const { return std::uint64_t{1} << log_stride; }
+};
+
+struct Sq : ContextObject<prm::sqc> {
+    QueueState state = QueueState::reset;
+    WorkQueue wq;
+    std::uint32_t cqn = 0;
+};
+
+struct Rq : ContextObject<prm::rqc> {
+    QueueState state = QueueState::reset;
+    WorkQueue wq;
+    std::uint32_t cqn = 0;
+};
+
+struct Rmp : ContextObject<prm::rmpc> {
+    QueueState state = QueueState::reset;
+    WorkQueue wq;
+};
+
+struct Srq : ContextObject<prm::srqc> {
+    WorkQueue wq;
+    std::uint32_t limit_watermark = 0;
+};
+
+struct XrcSrq : ContextObject<prm::xrc_srqc> {
+    WorkQueue wq;
+    std::uint32_t limit_watermark = 0;
+};
+
+/// IBTA states with the PRM's numbers (qpc.state).
+enum class QpState : std::uint8_t {
+    reset = 0,
+    init = 1,
+    rtr = 2,
+    rts = 3,
+    sq_error = 4,
+    sq_drained = 5,
+    error = 6,
+    sq_draining = 7,
+};
+
+struct Qp : ContextObject<prm::qpc> {
+    QpState state = QpState::reset;
+    WorkQueue sq;
+    WorkQueue rq;
+    std::uint32_t send_cqn = 0;
+    std::uint32_t receive_cqn = 0;
+    std::uint32_t next_send_psn = 0;
+};
+
+struct Tis : ContextObject<prm::tisc> {};
+struct Tir : ContextObject<prm::tirc> {};
+
+struct Rqt : ContextObject<prm::rqtc> {
+    std::vector<std::uint32_t> entries;  ///< RQ numbers (or virtqueues); zero-filled to max_size
+};
+
+/// Counters of a queue counter set; names are query_q_counter_out's.
+struct QCounter : Object {
+    std::map<std::string_view, std::uint64_t> values;
+};
+
+struct FlowTable : ContextObject<prm::flow_table_context> {
+    std::uint8_t table_type = 0;
+    std::uint16_t vport = 0;
+    std::uint32_t log_size = 0;
+    std::uint32_t root_of = 0;  ///< how many namespaces have this table as their root
+};
+
+struct FlowEntry {
+    std::uint32_t group = 0;
+    std::vector<std::byte> context;  ///< flow_context with destinations
+    std::vector<ObjectId> holds;     ///< what the entry's actions and destinations use
+};
+
+struct FlowGroup : Object {
+    std::uint32_t table = 0;
+    std::uint32_t start_index = 0;
+    std::uint32_t end_index = 0;
+    std::uint8_t criteria_enable = 0;
+    std::vector<std::byte> match_criteria;  ///< fte_match_param
+    std::map<std::uint32_t, FlowEntry> entries;
+};
+
+struct FlowCounter : Object {
+    std::uint64_t packets = 0;
+    std::uint64_t octets = 0;
+};
+
+struct ModifyHeader : Object {
+    std::uint8_t table_type = 0;
+    std::vector<std::byte> actions;
+};
+
+struct PacketReformat : Object {
+    std::uint8_t reformat_type = 0;
+    std::vector<std::byte> data;
+};
+
+struct SchedulingElement : ContextObject<prm::scheduling_context> {
+    std::uint8_t hierarchy = 0;
+};
+
+struct VxlanUdpDport : Object {
+    std::uint16_t port = 0;
+};
+
+}  // namespace cxsim::model
