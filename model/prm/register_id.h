@@ -19,7 +19,7 @@ namespace cxsim::prm {
     X(QPDPM, 0x4013, qpdpm_reg)                          \
     X(QCAM, 0x4019, qcam_reg)                            \
     X(DCBX_PARAM, 0x4020, dcbx_param)                    \
-    X(DCBX_APP, 0x4021, dcbx_app_reg)                    \
+    X(DCBX_APP, 0x4021, )                                \
     X(FPGA_CAP, 0x4022, fpga_cap)                        \
     X(FPGA_CTRL, 0x4023, fpga_ctrl)                      \
     X(FPGA_ACCESS_REG, 0x4024, fpga_access_reg)          \
@@ -91,15 +91,15 @@ namespace cxsim::prm {
     X(MFMC, 0x9013, )                                    \
     X(PMDIO, 0x9017, )                                   \
     X(MJTAG, 0x901f, )                                   \
-    X(MGIR, 0x9020, )                                    \
+    X(MGIR, 0x9020, mgir_reg)                            \
     X(PMDIC, 0x9021, )                                   \
     X(MRSR, 0x9023, )                                    \
-    X(NVDA, 0x9024, )                                    \
-    X(NVDI, 0x9025, )                                    \
+    X(NVDA, 0x9024, nvda_reg)                            \
+    X(NVDI, 0x9025, nvdi_reg)                            \
     X(MISOC, 0x9026, )                                   \
     X(MVTS, 0x902c, )                                    \
     X(MROQ, 0x902f, )                                    \
-    X(NVQC, 0x9030, )                                    \
+    X(NVQC, 0x9030, nvqc_reg)                            \
     X(NVIA, 0x9033, )                                    \
     X(NVQGC, 0x9034, )                                   \
     X(NVGN, 0x9035, )                                    \
