@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The simulator's side: one `cxsim serve` process that offers all cards on sockets."""
+
+import os
+import pathlib
+import shutil
+import time
+
+from . import procs
+from .common import GuestError, GuestTimeout
+
+SCRIPTS = pathlib.Path(__file__).resolve().parent.parent
+CARDS = ("connectx4lx", "connectx5", "connectx6dx", "connectx7")
+
+
+def cxsim_program():
+    """The `cxsim` to run: CXSIM_BINARY (a build of one's own) or scripts/cxsim; None if absent."""
+    own = os.environ.get("CXSIM_BINARY")
+    if own:
+        return own if os.access(own, os.X_OK) else None
+    script = SCRIPTS / "cxsim"
+    return str(script) if os.access(script, os.X_OK) else None
+
+
+def serve_command(program, cards, sockets, control=None, options=()):
+    """The one place that knows how `cxsim serve` is called."""
+    command = [program, "serve"]
+    for card, socket in zip(cards, sockets, strict=True):
+        command += ["--card", card, "--socket", str(socket)]
+    if control:
+        command += ["--control", str(control)]
+    return [*command, *options]
+
+
+class Server:
+    """Serves `cards` on one socket each in `folder`; the log lies in `log`."""
+
+    def __init__(self, cards, folder, log, options=()):
+        program = cxsim_program()
+        if program is None:
+            raise GuestError("no cxsim to serve the card: scripts/cxsim is missing or CXSIM_BINARY "
+                             "names no executable; --attach SOCKET uses a running server, "
+                             "--nics 0 boots without a card")
+        self.cards, self.log = list(cards), pathlib.Path(log)
+        self.folder = pathlib.Path(folder)
+        self.sockets = [self.folder / f"card{number}" for number in range(len(self.cards))]
+        self.control = self.folder / "control" if "--control" in _serve_help(program) else None
+        self._command = serve_command(program, self.cards, self.sockets, self.control, options)
+        self._process = None
+
+    def launch(self):
+        for socket in self.sockets:
+            socket.unlink(missing_ok=True)
+        with open(self.log, "ab") as log:
+            self._process = procs.spawn(self._command, stdout=log, stderr=log)
+        return self
+
+    def wait_ready(self, deadline):
+        """Until all sockets exist; GuestError with the log's tail when the server ends instead."""
+        while not all(socket.exists() for socket in self.sockets):
+            if self._process.poll() is not None:
+                raise GuestError(f"{' '.join(self._command[:2])} ended with status "
+                                 f"{self._process.returncode}:\n{self.log_tail()}")
+            if deadline.expired():
+                raise GuestTimeout(f"{' '.join(self._command)} offers no socket after "
+                                   f"{deadline.seconds:.0f} s:\n{self.log_tail()}")
+            time.sleep(0.01)
+        return self
+
+    def start(self, deadline):
+        return self.launch().wait_ready(deadline)
+
+    @property
+    def pid(self):
+        return self._process.pid if self._process else None
+
+    def alive(self):
+        return self._process is not None and self._process.poll() is None
+
+    def status(self, timeout=5.0):
+        """What the server says of itself, or why it says nothing."""
+        program = cxsim_program()
+        if self.control is None or not self.control.exists():
+            return "the server has no control socket"
+        code, output = procs.run([program, "ctl", "--socket", self.control, "status"], timeout)
+        return output.strip() if code == 0 else f"cxsim ctl failed ({code}): {output.strip()}"
+
+    def log_tail(self, lines=20):
+        return tail(self.log, lines)
+
+    def close(self):
+        procs.terminate(self._process)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+_help_text = {}
+
+
+def _serve_help(program):
+    """Help text of `serve`: a server built before or after us may lack an option."""
+    if program not in _help_text:
+        _, _help_text[program] = procs.run([program, "serve", "--help"], 600)
+    return _help_text[program]
+
+
+def tail(path, lines):
+    try:
+        text = pathlib.Path(path).read_text(errors="replace").strip().splitlines()
+    except OSError as error:
+        return f"({path}: {error.strerror})"
+    return "\n".join(text[-lines:]) or f"({path} is empty)"
+
+
+def remove(folder):
+    shutil.rmtree(folder, ignore_errors=True)
