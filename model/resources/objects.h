@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <vector>
 
 #include "model/base/units.h"
@@ -27,7 +28,20 @@ struct ContextObject : Object {
     prm::ConstView<Layout> view() const { return prm::ConstView<Layout>(context); }
 };
 
-struct Uar : Object {};
+/// What a UAR page has received of doorbells that come in pieces.
+struct UarLatches {
+    struct BlueFlame {
+        std::array<std::byte, 256> data{};
+        std::uint64_t filled = 0;  ///< bit per dword written since the buffer's first dword
+    };
+    std::array<BlueFlame, 8> blue_flame;
+    std::array<std::byte, 4> cq_arm{};  ///< first half of an arm doorbell
+    bool cq_arm_valid = false;
+};
+
+struct Uar : Object {
+    std::unique_ptr<UarLatches> latches;  ///< made with the first doorbell that needs it
+};
 struct Pd : Object {};
 struct TransportDomain : Object {};
 struct Xrcd : Object {};
@@ -72,6 +86,10 @@ struct Cq : ContextObject<prm::cqc> {
     std::uint32_t unreported = 0;
     bool unreported_solicited = false;
     EventHandle moderation_timer;
+    std::uint32_t consumer = 0;        ///< free running, as last learnt from the driver
+    std::uint32_t solicited_end = 0;   ///< producer after the last solicited CQE
+    Picoseconds last_event;            ///< when the last completion EQE was decided
+    std::uint64_t tag = 0;             ///< of the engine's calendar events; 0: none yet
 
     std::uint32_t entries() const { return 1U << log_size; }
 };
@@ -79,12 +97,33 @@ struct Cq : ContextObject<prm::cqc> {
 /// Memory key. Translation entries are kept as they came: MTT, KLM or KSM by access mode.
 struct Mkey : ContextObject<prm::mkc> {
     std::uint8_t variant = 0;  ///< low byte of the key
+    bool page_access = false;  ///< MTTs carry read and write bits (CREATE_MKEY pg_access)
     std::vector<std::byte> translations;
 
     std::uint32_t key() const { return (id.number << 8) | variant; }
 };
 
 enum class QueueState : std::uint8_t { reset, ready, error };
+
+/// How a WQE ended. Syndrome 0 is success; the others are the error CQE's.
+struct WqeStatus {
+    std::uint8_t syndrome = 0;
+    std::uint8_t vendor_syndrome = 0;
+    std::uint8_t hardware_syndrome = 0;
+    std::uint8_t hardware_syndrome_type = 0;
+
+    bool ok() const { return syndrome == 0; }
+    friend constexpr bool operator==(const WqeStatus&, const WqeStatus&) = default;
+};
+
+/// A queue in error: its doorbell record is read now and then for WQEs to flush.
+struct ErrorScan {
+    EventHandle event;
+    std::uint32_t idle_rounds = 0;    ///< scans in a row that found nothing
+    bool by_software = false;         ///< a command moved the queue to error, not a bad WQE
+    bool send_flush_begun = false;    ///< the first flush CQE differs from the rest
+    bool receive_flush_begun = false;
+};
 
 /// One direction of a work queue in host memory.
 struct WorkQueue {
@@ -96,6 +135,15 @@ struct WorkQueue {
     std::uint16_t producer = 0;    ///< in strides, as the doorbell record says
     std::uint16_t consumer = 0;    ///< next WQE to execute
     bool active = false;           ///< an event of the engine is pending
+    EventHandle event;             ///< that event
+    std::uint64_t tag = 0;         ///< of the engine's calendar events; 0: none yet
+    std::vector<std::byte> fetched;  ///< what was read of the queue from `consumer` on
+    Picoseconds completed_until;   ///< time of the latest completion under way
+    WqeStatus failure;             ///< of the WQE at `consumer`, not yet reported
+    std::uint16_t linked_index = 0;  ///< linked lists: the WQE at the list's head
+    std::uint32_t blue_flame_page = 0;  ///< UAR page and buffer of the last send doorbell
+    std::uint8_t blue_flame_buffer = 0;
+    bool blue_flame = false;
 
     std::uint32_t entries() const { return 1U << log_size; }
     std::uint64_t stride() const { return std::uint64_t{1} << log_stride; }
@@ -104,12 +152,14 @@ struct WorkQueue {
 struct Sq : ContextObject<prm::sqc> {
     QueueState state = QueueState::reset;
     WorkQueue wq;
+    ErrorScan scan;
     std::uint32_t cqn = 0;
 };
 
 struct Rq : ContextObject<prm::rqc> {
     QueueState state = QueueState::reset;
     WorkQueue wq;
+    ErrorScan scan;
     std::uint32_t cqn = 0;
 };
 
@@ -144,6 +194,7 @@ struct Qp : ContextObject<prm::qpc> {
     QpState state = QpState::reset;
     WorkQueue sq;
     WorkQueue rq;
+    ErrorScan scan;
     std::uint32_t send_cqn = 0;
     std::uint32_t receive_cqn = 0;
     std::uint32_t next_send_psn = 0;
