@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "firmware_stub/boot/firmware.h"
+
+#include <algorithm>
+
+#include "model/base/assert.h"
+#include "model/base/endian.h"
+
+namespace cxsim::firmware_stub {
+
+using model::FunctionId;
+using model::Picoseconds;
+
+namespace {
+
+constexpr std::uint64_t kUarPageBytes = 4096;
+
+}  // namespace
+
+/// One function with its command interface.
+class Firmware::Unit : public CommandExecutor {
+  public:
+    Unit(Firmware& firmware, FunctionId id, model::HostBus& host)
+        : firmware_(firmware),
+          state(id, firmware.config_, host, firmware.calendar_, *this),
+          segment(firmware.config_, state, firmware.calendar_) {}
+
+    void accepted(Command& command) override {
+        state.resources().eqs.for_each([&](const model::Eq& eq) {
+            command.reports_by_event |= eq.takes(static_cast<std::uint8_t>(prm::EventType::CMD));
+        });
+    }
+
+    Picoseconds latency(const Command& command) override {
+        return command_latency(firmware_.config_.command_timing, command.input);
+    }
+
+    void execute(Command& command) override {
+        CommandContext context{firmware_, state, firmware_.calendar_.now()};
+        replies_[command.slot] = run_command(context, command.input, command.output);
+        state.account_pages();
+        firmware_.balance_pages(state);
+    }
+
+    void completed(const Command& command, DeliveryStatus status) override {
+        firmware_.finish(state, command, status, replies_[command.slot]);
+        replies_[command.slot] = {};
+        if (!command.reports_by_event) return;
+        std::array<std::byte, 28> data{};
+        model::store_be<std::uint32_t>(data.data(), 1U << command.slot);
+        state.queues().post_event(firmware_.calendar_.now(), prm::EventType::CMD, 0, data);
+    }
+
+  private:
+    Firmware& firmware_;
+    std::array<Reply, CommandQueue::kSlots> replies_{};
+
+  public:
+    FunctionState state;
+    InitSegment segment;
+};
+
+Firmware::Firmware(const FirmwareConfig& config, model::HostBus& host, model::Calendar& calendar,
+                   std::uint16_t functions)
+    : config_(config), calendar_(calendar), port_(config.port) {
+    CX_ASSERT(config.capabilities != nullptr && functions > 0, "a card needs data and a function");
+    for (std::uint16_t i = 0; i < functions; ++i) {
+        units_.push_back(std::make_unique<Unit>(*this, FunctionId{i}, host));
+    }
+}
+
+Firmware::~Firmware() = default;
+
+FunctionState& Firmware::function(FunctionId id) {
+    return units_.at(id.value)->state;
+}
+
+InitSegment& Firmware::init_segment(FunctionId id) {
+    return units_.at(id.value)->segment;
+}
+
+void Firmware::finish(FunctionState& function, const Command& command, DeliveryStatus delivery,
+                      const Reply& reply) {
+    if (delivery == DeliveryStatus::OK && command.input.size() >= 2) {
+        const auto opcode = model::load_be<std::uint16_t>(command.input.data());
+        OpcodeStatistics& entry = statistics_[opcode];
+        const Picoseconds took = calendar_.now() - command.doorbell;
+        ++entry.count;
+        entry.total += took;
+        entry.longest = std::max(entry.longest, took);
+        if (reply.ok()) {
+            ++counters_.accepted;
+        } else {
+            ++counters_.refused;
+            ++entry.refused;
+            if (find_command(opcode) == nullptr) ++counters_.unimplemented;
+        }
+    }
+    const CommandReport report{function.id(),  command.slot,   command.doorbell, calendar_.now(),
+                               command.input,  command.output, delivery,         reply};
+    for (CommandObserver* observer : observers_) observer->command_ended(report);
+}
+
+void Firmware::balance_pages(FunctionState& function) {
+    if (function.phase() != Phase::initialised) return;
+    const std::int32_t wanted = function.pages().wanted();
+    if (wanted == 0) return;
+    // pages_req_event: function_id in the low half of the first dword, then the signed count.
+    std::array<std::byte, 28> data{};
+    model::store_be<std::uint32_t>(data.data() + 4, static_cast<std::uint32_t>(wanted));
+    if (function.queues().post_event(calendar_.now(), prm::EventType::PAGE_REQUEST, 0, data)) {
+        function.pages().asked();
+    }
+}
+
+void Firmware::raise_internal_error(FunctionId id, std::uint8_t syndrome,
+                                    std::uint16_t extended_syndrome) {
+    FunctionState& state = function(id);
+    if (state.health_syndrome != 0) return;
+    state.health_syndrome = syndrome;
+    state.health_extended_syndrome = extended_syndrome;
+    state.died_at = calendar_.now();
+    state.commands().reset();
+}
+
+void Firmware::bar_read(FunctionId id, std::uint64_t offset, std::span<std::byte> into) {
+    Unit& unit = *units_.at(id.value);
+    if (offset + into.size() <= InitSegment::kBytes) {
+        unit.segment.read(offset, into);
+        return;
+    }
+    std::fill(into.begin(), into.end(), std::byte{0});  // UAR pages and the rest are write-only
+    ++counters_.bar_accesses_ignored;
+}
+
+void Firmware::bar_write(FunctionId id, Picoseconds arrival, std::uint64_t offset,
+                         std::span<const std::byte> from) {
+    Unit& unit = *units_.at(id.value);
+    if (offset + from.size() <= InitSegment::kBytes) {
+        unit.segment.write(arrival, offset, from);
+        return;
+    }
+    if (offset < InitSegment::kBytes || unit.state.health_syndrome != 0) {
+        ++counters_.bar_accesses_ignored;
+        return;
+    }
+    unit.state.queues().uar_write(arrival, offset / kUarPageBytes,
+                                  static_cast<std::uint32_t>(offset % kUarPageBytes), from);
+}
+
+void Firmware::function_reset(FunctionId id, model::ResetKind kind) {
+    if (kind == model::ResetKind::conventional) {
+        for (auto& unit : units_) {
+            unit->state.reset();
+            unit->segment.reset();
+        }
+        port_.reset();
+        return;
+    }
+    Unit& unit = *units_.at(id.value);
+    unit.state.reset();
+    unit.segment.reset();
+}
+
+// Requests of a function that lost bus mastering fail at the bus; nothing is kept for later.
+void Firmware::bus_master_changed(FunctionId, bool) {}
+
+bool Firmware::gateway_read(FunctionId, std::uint16_t, std::uint32_t, std::uint32_t&) {
+    return false;
+}
+
+bool Firmware::gateway_write(FunctionId, std::uint16_t, std::uint32_t, std::uint32_t) {
+    return false;
+}
+
+bool Firmware::gateway_space_supported(FunctionId, std::uint16_t) {
+    return false;
+}
+
+}  // namespace cxsim::firmware_stub

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "firmware_stub/boot/function_state.h"
+
+#include <algorithm>
+
+namespace cxsim::firmware_stub {
+
+FunctionState::FunctionState(model::FunctionId id, const FirmwareConfig& config,
+                             model::HostBus& host, model::Calendar& calendar,
+                             CommandExecutor& executor)
+    : id_(id),
+      config_(config),
+      resources_(config.limits),
+      queues_(model::QueueContext{id, resources_, host, calendar, config.queue_timing}),
+      pages_(config.pages),
+      commands_(id, host, calendar, executor, config.command_processors) {
+    restore_capabilities();
+    reset_vport();
+}
+
+void FunctionState::restore_capabilities() {
+    capabilities_.clear();
+    for (const prm::HcaCapTypeInfo& info : prm::all_hca_cap_types()) {
+        const model::CapabilityImage* image = config_.capabilities->current(info.layout);
+        if (image == nullptr) continue;
+        const auto bytes = image->bytes();
+        capabilities_[static_cast<std::uint16_t>(info.type)].assign(bytes.begin(), bytes.end());
+    }
+    commands_.check_signatures(general<prm::cmd_hca_cap::cmdif_checksum>() != 0);
+}
+
+std::span<std::byte> FunctionState::current_capability(std::uint16_t group) {
+    const auto place = capabilities_.find(group);
+    if (place == capabilities_.end()) return {};
+    return place->second;
+}
+
+void FunctionState::account_pages() {
+    // The working set of the firmware itself: boot pages while enabled, the rest once initialised.
+    std::uint32_t working = 0;
+    if (phase_ == Phase::initialised) {
+        const PageParameters& p = pages_.parameters();
+        working = p.boot + p.init - std::min(p.init, (p.low_water + p.high_water) / 2);
+    }
+    pages_.set_use(working, resources_.context_memory());
+}
+
+void FunctionState::tear_down() {
+    queues_.reset();
+    resources_.clear();
+    flow_table_roots.clear();
+    roce_addresses.clear();
+    reset_vport();
+    phase_ = Phase::enabled;
+    account_pages();
+}
+
+void FunctionState::reset() {
+    tear_down();
+    phase_ = Phase::reset;
+    pages_.reset();
+    commands_.reset();
+    restore_capabilities();
+    issi = 0;
+    health_syndrome = 0;
+    health_extended_syndrome = 0;
+}
+
+void FunctionState::reset_vport() {
+    vport_ = Vport{};
+    std::array<std::uint8_t, 6> mac = config_.base_mac;
+    mac[5] = static_cast<std::uint8_t>(mac[5] + id_.value);
+    vport_.permanent_mac = mac;
+    const auto view = vport_.context.view();
+    using Context = prm::nic_vport_context;
+    view.set<Context::mtu>(1522);
+    view.set<Context::system_image_guid>(config_.system_image_guid);
+    view.set<Context::port_guid>(config_.node_guid + id_.value);
+    view.set<Context::node_guid>(config_.node_guid + id_.value);
+    std::uint64_t number = 0;
+    for (const std::uint8_t byte : mac) number = (number << 8) | byte;
+    const auto address = view.nested<Context::permanent_address>();
+    address.set<prm::mac_address_layout::mac_addr_47_32>(number >> 32);
+    address.set<prm::mac_address_layout::mac_addr_31_0>(number & 0xffffffffU);
+}
+
+}  // namespace cxsim::firmware_stub

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the firmware knows of one PCI function: its phase, capabilities, pages, objects, vport.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "firmware_stub/boot/config.h"
+#include "firmware_stub/boot/page_supply.h"
+#include "firmware_stub/mailbox/command_queue.h"
+#include "firmware_stub/mailbox/command_table.h"
+#include "model/prm/event_type.h"
+#include "model/prm/hca_cap.h"
+#include "model/queues/queue_engines.h"
+#include "model/resources/resources.h"
+
+namespace cxsim::firmware_stub {
+
+/// The NIC vport of a function: what QUERY/MODIFY_NIC_VPORT_CONTEXT show and change.
+struct Vport {
+    prm::Buffer<prm::nic_vport_context> context{};
+    std::array<std::uint8_t, 6> permanent_mac{};
+    std::vector<std::array<std::uint8_t, 6>> unicast_list;
+    std::vector<std::array<std::uint8_t, 6>> multicast_list;
+    std::vector<std::uint16_t> vlan_list;
+    std::uint8_t admin_state = 1;  ///< VPORT_STATE admin: 0 down, 1 up, 2 follow the port
+};
+
+class FunctionState {
+  public:
+    FunctionState(model::FunctionId id, const FirmwareConfig& config, model::HostBus& host,
+                  model::Calendar& calendar, CommandExecutor& executor);
+
+    model::FunctionId id() const { return id_; }
+    Phase phase() const { return phase_; }
+    void set_phase(Phase phase) { phase_ = phase; }
+
+    /// Current capabilities; null when the card lacks the group. SET_HCA_CAP changes them.
+    std::span<std::byte> current_capability(std::uint16_t group);
+    /// Value of a member of the current general capabilities.
+    template <class... Path>
+    auto general() {
+        return prm::ConstView<prm::cmd_hca_cap>(current_capability(0)).template get<Path...>();
+    }
+    /// Back to the power-on values.
+    void restore_capabilities();
+
+    model::Resources& resources() { return resources_; }
+    model::QueueEngines& queues() { return queues_; }
+    PageSupply& pages() { return pages_; }
+    CommandQueue& commands() { return commands_; }
+    Vport& vport() { return vport_; }
+
+    /// Recomputes what the contexts take of the pages.
+    void account_pages();
+
+    /// All objects gone, queues stopped; pages stay with the firmware until they are taken.
+    void tear_down();
+    /// As after power-on.
+    void reset();
+
+    std::uint8_t issi = 0;
+    std::string driver_version;  ///< SET_DRIVER_VERSION
+    /// Health: a syndrome other than 0 means that the firmware of this function has died.
+    std::uint8_t health_syndrome = 0;
+    std::uint16_t health_extended_syndrome = 0;
+    model::Picoseconds died_at;
+    /// Source GIDs and MACs by index (SET_ROCE_ADDRESS).
+    std::map<std::uint32_t, prm::Buffer<prm::roce_addr_layout>> roce_addresses;
+    /// Root table by table_type (SET_FLOW_TABLE_ROOT).
+    std::map<std::uint8_t, std::uint32_t> flow_table_roots;
+
+  private:
+    void reset_vport();
+
+    model::FunctionId id_;
+    const FirmwareConfig& config_;
+    Phase phase_ = Phase::reset;
+    std::map<std::uint16_t, std::vector<std::byte>> capabilities_;
+    model::Resources resources_;
+    model::QueueEngines queues_;
+    PageSupply pages_;
+    CommandQueue commands_;
+    Vport vport_;
+};
+
+}  // namespace cxsim::firmware_stub
