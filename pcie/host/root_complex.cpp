@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pcie/host/root_complex.h"
+
+#include <algorithm>
+
+#include "model/base/assert.h"
+
+namespace cxsim::pcie {
+
+using model::HostAddress;
+using model::Picoseconds;
+
+RootComplex::RootComplex(const HostProfile& profile)
+    : profile_(profile),
+      iotlb_(profile.iommu ? profile.iotlb_entries : 0),
+      walkers_(std::max<std::size_t>(profile.iommu_walkers, 1)) {}
+
+void RootComplex::place(HostAddress start, model::Bytes size, Placement placement) {
+    const Range range{start.value, start.value + size.value, placement};
+    const auto next =
+        std::lower_bound(ranges_.begin(), ranges_.end(), range.start,
+                         [](const Range& r, std::uint64_t at) { return r.start < at; });
+    CX_ASSERT((next == ranges_.end() || range.end <= next->start) &&
+                  (next == ranges_.begin() || (next - 1)->end <= range.start),
+              "placement at {:#x} overlaps another", range.start);
+    ranges_.insert(next, range);
+}
+
+Placement RootComplex::placement_of(HostAddress address) const {
+    const auto next =
+        std::upper_bound(ranges_.begin(), ranges_.end(), address.value,
+                         [](std::uint64_t at, const Range& r) { return at < r.start; });
+    if (next == ranges_.begin() || address.value >= (next - 1)->end) return default_placement_;
+    return (next - 1)->placement;
+}
+
+Picoseconds RootComplex::translate(Picoseconds arrival, HostAddress address) {
+    if (iotlb_.empty()) return arrival;
+    const std::uint64_t page = address.value / profile_.iommu_page.value;
+    Translation* oldest = &iotlb_.front();
+    for (Translation& entry : iotlb_) {
+        if (entry.page == page) {
+            entry.used = ++iotlb_clock_;
+            ++statistics_.iotlb_hits;
+            return arrival;
+        }
+        if (entry.used < oldest->used) oldest = &entry;
+    }
+    ++statistics_.iotlb_misses;
+    *oldest = {page, ++iotlb_clock_};
+    const Picoseconds done = walkers_.available(arrival) + profile_.iotlb_miss;
+    walkers_.occupy_until(done);
+    return done;
+}
+
+Picoseconds RootComplex::behind_writes(Picoseconds arrival, HostAddress address,
+                                       std::uint64_t bytes) {
+    Picoseconds start = arrival;
+    for (const RecentWrite& write : recent_) {
+        if (write.start < address.value + bytes && address.value < write.end) {
+            start = std::max(start, write.visible);
+        }
+    }
+    if (start > arrival) ++statistics_.reads_behind_writes;
+    return start;
+}
+
+Picoseconds RootComplex::read(Picoseconds arrival, HostAddress address, std::uint64_t bytes) {
+    const Picoseconds ordered = behind_writes(arrival, address, bytes);
+    const Picoseconds translated = translate(ordered, address);
+    const auto slot = read_port_.reserve(translated, transfer_time(bytes));
+    const Placement placement = placement_of(address);
+    Picoseconds latency = profile_.llc_read;
+    if (!placement.in_llc) latency += profile_.memory_extra;
+    if (placement.remote_socket) latency += profile_.remote_extra;
+    return slot.start + latency;
+}
+
+RootComplex::Written RootComplex::write(Picoseconds arrival, HostAddress address,
+                                        std::uint64_t bytes) {
+    const Picoseconds translated = translate(arrival, address);
+    const auto slot = write_port_.reserve(translated, transfer_time(bytes));
+    Picoseconds visible = slot.end + profile_.write_visible;
+    if (placement_of(address).remote_socket) visible += profile_.remote_extra;
+    recent_[next_recent_] = {address.value, address.value + bytes, visible};
+    next_recent_ = (next_recent_ + 1) % recent_.size();
+    return {slot.end, visible};
+}
+
+}  // namespace cxsim::pcie

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Host memory that exists where it is touched, with the allocator of an in-process driver.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "pcie/host/host_memory.h"
+
+namespace cxsim::pcie {
+
+class SparseMemory : public HostMemory {
+  public:
+    static constexpr std::uint64_t kPageBytes = 64 * 1024;
+
+    /// Memory at [base, base + size). Addresses outside answer unsupported_request.
+    SparseMemory(model::HostAddress base, model::Bytes size);
+
+    model::DmaStatus read(model::FunctionId function, model::HostAddress address,
+                          std::span<std::byte> into) override;
+    model::DmaStatus write(model::FunctionId function, model::HostAddress address,
+                           std::span<const std::byte> from) override;
+
+    /// Takes `bytes` (above 0) of memory nobody has, zeroed, aligned to `alignment` (a power of
+    /// two). Throws std::bad_alloc when the memory is used up. Freed blocks are reused.
+    model::HostAddress allocate(std::uint64_t bytes, std::uint64_t alignment = 64);
+    /// Gives back what allocate() returned for this address.
+    void free(model::HostAddress address);
+    std::uint64_t allocated_bytes() const { return allocated_bytes_; }
+
+    /// Access of the program that plays the CPU. The range must lie inside the memory.
+    void load(model::HostAddress address, std::span<std::byte> into);
+    void store(model::HostAddress address, std::span<const std::byte> from);
+
+    /// Pages that exist so far.
+    std::size_t pages() const { return pages_.size(); }
+
+  private:
+    using Page = std::unique_ptr<std::byte[]>;
+    struct Block {
+        std::uint64_t start;
+        std::uint64_t bytes;
+    };
+    bool contains(std::uint64_t address, std::uint64_t bytes) const;
+    std::byte* page_of(std::uint64_t address);
+    const std::byte* existing_page(std::uint64_t address) const;
+    void add_free(Block block);
+
+    std::uint64_t base_;
+    std::uint64_t size_;
+    std::unordered_map<std::uint64_t, Page> pages_;
+    std::vector<Block> free_;  // ascending, no two adjacent
+    std::unordered_map<std::uint64_t, std::uint64_t> allocated_;
+    std::uint64_t allocated_bytes_ = 0;
+};
+
+}  // namespace cxsim::pcie

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// A resource reserved ahead of time by several users whose requests do not become ready in the
+// order in which they are made: a request may use a gap before what others reserved for later.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+#include "model/base/units.h"
+
+namespace cxsim::pcie {
+
+/// One direction of a link, a memory channel. A completion that was reserved for 500 ns ahead does
+/// not delay the doorbell that crosses now. Bounded memory: of more than kIntervals separate busy
+/// intervals the earliest is closed, nothing can be reserved before its end any more.
+class GapTimeline {
+  public:
+    /// Gaps shorter than `min_gap` serve nobody and are closed at once.
+    explicit GapTimeline(model::Picoseconds min_gap = {}) : min_gap_(min_gap) {}
+
+    struct Slot {
+        model::Picoseconds start;
+        model::Picoseconds end;
+    };
+
+    /// Takes `work` from the first moment at or after `ready` at which it fits without a break.
+    Slot reserve(model::Picoseconds ready, model::Picoseconds work) {
+        busy_time_ += work;
+        model::Picoseconds start = std::max(ready, floor_);
+        // From the end: the usual request goes behind everything that is reserved.
+        std::size_t at = count_;
+        while (at > 0 && busy_[at - 1].end > start) --at;
+        // `at`: first interval that ends after start.
+        while (at < count_ && busy_[at].start < start + work) {
+            start = std::max(start, busy_[at].end);
+            ++at;
+        }
+        insert(at, {start, start + work});
+        return {start, start + work};
+    }
+
+    model::Picoseconds busy_time() const { return busy_time_; }
+    std::size_t intervals() const { return count_; }
+    void reset() { *this = GapTimeline(min_gap_); }
+
+  private:
+    static constexpr std::size_t kIntervals = 64;
+
+    bool joins(const Slot& a, const Slot& b) const { return b.start - a.end <= min_gap_; }
+
+    /// Puts `slot` before busy_[at]; it overlaps neither neighbour.
+    void insert(std::size_t at, Slot slot) {
+        const bool left = at > 0 && joins(busy_[at - 1], slot);
+        const bool right = at < count_ && joins(slot, busy_[at]);
+        if (left && right) {
+            busy_[at - 1].end = busy_[at].end;
+            std::move(busy_.begin() + at + 1, busy_.begin() + count_, busy_.begin() + at);
+            --count_;
+        } else if (left) {
+            busy_[at - 1].end = slot.end;
+        } else if (right) {
+            busy_[at].start = slot.start;
+        } else {
+            if (count_ == kIntervals) {
+                if (at == 0) {  // older than all that is remembered: it closes the past
+                    floor_ = std::max(floor_, slot.end);
+                    return;
+                }
+                floor_ = busy_[0].end;
+                std::move(busy_.begin() + 1, busy_.begin() + count_, busy_.begin());
+                --count_;
+                --at;
+            }
+            std::move_backward(busy_.begin() + at, busy_.begin() + count_,
+                               busy_.begin() + count_ + 1);
+            busy_[at] = slot;
+            ++count_;
+        }
+    }
+
+    std::array<Slot, kIntervals> busy_{};
+    std::size_t count_ = 0;
+    model::Picoseconds floor_;
+    model::Picoseconds min_gap_;
+    model::Picoseconds busy_time_;
+};
+
+}  // namespace cxsim::pcie
