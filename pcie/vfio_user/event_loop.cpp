@@ -50,8 +50,10 @@ Result<int> EventLoop::run(int timeout_ms) {
         return Status(errno);
     }
     for (int i = 0; i < count; ++i) {
-        const epoll_event& event = events[static_cast<std::size_t>(i)];
-        const auto found = watches_.find(event.data.u64);
+        // By value: the structure is packed, so that references to its members may be misaligned.
+        const epoll_event event = events[static_cast<std::size_t>(i)];
+        const Token token = event.data.u64;
+        const auto found = watches_.find(token);
         if (found == watches_.end()) continue;
         const std::shared_ptr<Callback> callback = found->second.callback;
         (*callback)(event.events);
