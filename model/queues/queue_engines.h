@@ -72,6 +72,8 @@ class QueueEngines {
     /// qp.state has been changed by a command from `old`. RESET clears the queues, RTS resumes
     /// them, ERR flushes them.
     void qp_state_changed(Qp& qp, QpState old);
+    /// Bus mastering is on again: queues that could not read their WQEs go on.
+    void bus_master_enabled();
     /// Call before the object leaves its table: its pending events are taken back.
     void destroyed(ObjectId id);
     /// Takes back all pending events: the function was reset. Call before Resources::clear().

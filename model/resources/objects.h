@@ -139,6 +139,7 @@ struct WorkQueue {
     std::uint64_t tag = 0;         ///< of the engine's calendar events; 0: none yet
     std::vector<std::byte> fetched;  ///< what was read of the queue from `consumer` on
     Picoseconds completed_until;   ///< time of the latest completion under way
+    std::vector<EventHandle> completions;  ///< under way, oldest first
     WqeStatus failure;             ///< of the WQE at `consumer`, not yet reported
     std::uint16_t linked_index = 0;  ///< linked lists: the WQE at the list's head
     std::uint32_t blue_flame_page = 0;  ///< UAR page and buffer of the last send doorbell

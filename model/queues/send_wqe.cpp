@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/queues/send_wqe.h"
+
+namespace cxsim::model {
+namespace {
+
+constexpr std::size_t kInlineStart = 14;  // inlined headers start inside the Ethernet segment
+constexpr std::size_t kInlineStartBytes = 2;
+
+std::size_t round_to_segment(std::size_t bytes) {
+    return (bytes + kSegmentBytes - 1) / kSegmentBytes * kSegmentBytes;
+}
+
+WqeStatus status_of(TranslationError error) {
+    switch (error) {
+        case TranslationError::none: return wqe_status::kSuccess;
+        case TranslationError::out_of_range: return wqe_status::kOutsideRegion;
+        case TranslationError::unmapped: return wqe_status::kGatherFailed;
+        default: return wqe_status::kBadLkey;
+    }
+}
+
+}  // namespace
+
+SendOutcome SendExecutor::execute(Picoseconds at, const WqeControl& control,
+                                  std::span<const std::byte> wqe, const SendRequester& requester) {
+    SendRequest request;
+    const WqeStatus status = parse(control, wqe, requester, request);
+    if (!status.ok()) return {at, status};
+    ++state_.counters.sends;
+    state_.counters.send_bytes += request.payload_bytes + request.headers.size();
+    if (state_.sink == nullptr) {
+        ++state_.counters.tx_discards_no_link;
+        return {at, wqe_status::kSuccess};
+    }
+    SendOutcome outcome = state_.sink->send(at, request);
+    outcome.finish = std::max(outcome.finish, at);
+    return outcome;
+}
+
+WqeStatus SendExecutor::parse(const WqeControl& control, std::span<const std::byte> wqe,
+                              const SendRequester& requester, SendRequest& request) {
+    request.queue = requester.queue;
+    request.opcode = control.opcode;
+    request.wqe_index = control.index;
+    request.wqe = wqe;
+    std::size_t offset = prm::wqe_ctrl_seg::kBytes;
+    if (requester.datagram) {
+        if (wqe.size() < offset + prm::base_av::kBytes) return wqe_status::kBadWqe;
+        const prm::ConstView<prm::base_av> av(wqe.subspan(offset));
+        const bool extended = av.get<prm::base_av::ext>() != 0;
+        offset += extended ? prm::wqe_datagram_seg::kBytes : prm::base_av::kBytes;
+        if (offset > wqe.size()) return wqe_status::kBadWqe;
+    }
+    const bool has_ethernet = requester.ethernet || requester.ethernet_pad;
+    const bool lso = control.opcode == static_cast<std::uint8_t>(WqeOpcode::lso);
+    if (lso && !has_ethernet) return wqe_status::kBadWqe;
+    if (has_ethernet) {
+        if (requester.ethernet_pad) offset += kSegmentBytes;
+        if (offset + prm::wqe_eth_seg::kBytes > wqe.size()) return wqe_status::kBadWqe;
+        const prm::ConstView<prm::wqe_eth_seg> eth(wqe.subspan(offset));
+        std::size_t inlined = 0;
+        if (eth.get<prm::wqe_eth_seg::insert, prm::wqe_eth_seg_insert::insert_vlan>() == 0) {
+            inlined = eth.get<prm::wqe_eth_seg::inline_hdr, prm::wqe_eth_seg_inline_hdr::sz>();
+        }
+        if (offset + kInlineStart + inlined > wqe.size()) return wqe_status::kBadWqe;
+        if (inlined == 0 && requester.inline_required) return wqe_status::kNoInlineHeader;
+        request.headers = wqe.subspan(offset + kInlineStart, inlined);
+        request.mss = static_cast<std::uint16_t>(eth.get<prm::wqe_eth_seg::mss>());
+        // Segmentation copies the inlined headers and cuts at the MSS: without either it cannot.
+        if (lso && (request.mss == 0 || inlined == 0)) return wqe_status::kBadWqe;
+        offset += prm::wqe_eth_seg::kBytes;
+        if (inlined > kInlineStartBytes) offset += round_to_segment(inlined - kInlineStartBytes);
+    }
+    const WqeStatus status = gather(wqe, offset, requester);
+    request.payload = pieces_;
+    request.payload_bytes = payload_bytes_;
+    return status;
+}
+
+WqeStatus SendExecutor::gather(std::span<const std::byte> wqe, std::size_t offset,
+                               const SendRequester& requester) {
+    pieces_.clear();
+    payload_bytes_ = 0;
+    while (offset < wqe.size()) {
+        const auto segment = wqe.subspan(offset);
+        const prm::ConstView<prm::wqe_inline_seg> head(segment);
+        if (head.get<prm::wqe_inline_seg::is_inline>() == 0) {
+            if (segment.size() < prm::wqe_data_seg::kBytes) return wqe_status::kBadWqe;
+            const WqeStatus status = gather_pointer(segment, requester);
+            if (!status.ok()) return status;
+            offset += prm::wqe_data_seg::kBytes;
+            continue;
+        }
+        const std::size_t bytes = head.get<prm::wqe_inline_seg::byte_count>();
+        if (prm::wqe_inline_seg::kBytes + bytes > segment.size()) return wqe_status::kBadWqe;
+        if (bytes != 0) {
+            PayloadPiece piece;
+            piece.bytes = bytes;
+            piece.wqe_offset = static_cast<std::uint32_t>(offset + prm::wqe_inline_seg::kBytes);
+            piece.in_wqe = true;
+            pieces_.push_back(piece);
+            payload_bytes_ += bytes;
+        }
+        offset += round_to_segment(prm::wqe_inline_seg::kBytes + bytes);
+    }
+    return wqe_status::kSuccess;
+}
+
+WqeStatus SendExecutor::gather_pointer(std::span<const std::byte> segment,
+                                       const SendRequester& requester) {
+    const prm::ConstView<prm::wqe_data_seg> data(segment);
+    TranslationRequest request;
+    request.key = data.get<prm::wqe_data_seg::lkey>();
+    request.pd = requester.pd;
+    request.queue_number = requester.queue.number;
+    request.address = data.get<prm::wqe_data_seg::addr>();
+    request.bytes = data.get<prm::wqe_data_seg::byte_count>();
+    request.reserved_lkey = requester.reserved_lkey;
+    ranges_.clear();
+    const TranslationError error = state_.translator.translate(request, ranges_);
+    if (error != TranslationError::none) return status_of(error);
+    for (const HostRange& range : ranges_) {
+        PayloadPiece piece;
+        piece.address = range.address;
+        piece.bytes = range.bytes;
+        piece.zeros = range.zeros;
+        pieces_.push_back(piece);
+    }
+    payload_bytes_ += request.bytes;
+    return wqe_status::kSuccess;
+}
+
+}  // namespace cxsim::model

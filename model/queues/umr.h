@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// User memory registration: the WQE that changes an mkey's translation and context.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "model/queues/engine_state.h"
+#include "model/queues/wqe.h"
+
+namespace cxsim::model {
+
+/// Who asks for a registration.
+struct UmrRequester {
+    std::uint32_t queue = 0;
+    std::uint32_t pd = 0;
+    bool any_pd = false;         ///< the driver's registration QP works on mkeys of all PDs
+    bool reserved_lkey = false;  ///< rlky
+};
+
+struct UmrOutcome {
+    WqeStatus status;
+    Picoseconds finish;  ///< when the translation list had been read
+};
+
+class UmrExecutor {
+  public:
+    explicit UmrExecutor(EngineState& state) : state_(state) {}
+
+    /// Executes the UMR WQE `wqe` (all its bytes, control segment first). Nothing of the mkey has
+    /// changed when the status is an error, save the entries read before the host refused.
+    UmrOutcome execute(Picoseconds at, const WqeControl& control, std::span<const std::byte> wqe,
+                       const UmrRequester& requester);
+
+  private:
+    UmrOutcome load_translations(Picoseconds at, Mkey& mkey, std::uint64_t offset,
+                                 std::uint64_t bytes, bool is_inline,
+                                 std::span<const std::byte> segments,
+                                 const UmrRequester& requester);
+
+    EngineState& state_;
+    std::vector<HostRange> ranges_;  // reused
+};
+
+}  // namespace cxsim::model
