@@ -28,7 +28,7 @@ class LayoutError(Exception):
 
 @dataclass
 class Field:
-    """One member. `width` is that of an element; `count` is None for a plain field, 0 for a tail."""
+    """One member. `width` is of an element; `count` is None for a plain field, 0 for a tail."""
 
     name: str
     width: int = 0
@@ -54,7 +54,7 @@ class Field:
 
 @dataclass
 class Layout:
-    """A structure or union; `members` as parsed (unnamed groups inside), `fields` flat with offsets."""
+    """A structure or union; `members` as parsed, `fields` flat with offsets."""
 
     name: str
     union: bool
@@ -96,11 +96,13 @@ class Parser:
         self.layouts.update(self.own)
 
     def preprocessor(self, line, number):
-        """Object-like defines are constants; include, guards and function-like macros carry no layout."""
+        """Defines without arguments are constants; all else but a pragma carries no layout."""
         define = re.match(r"#\s*define\s+(\w+)\s+(.+)$", line)
         if define:
             self.constants[define[1]] = define[2]
-        elif not re.match(r"#\s*(define\s+\w+(\(|$)|include|ifndef|ifdef|if|else|endif|undef)", line):
+        elif not re.match(
+            r"#\s*(define\s+\w+(\(|$)|include|ifndef|ifdef|if|else|endif|undef)", line
+        ):
             raise LayoutError(f"{self.path}:{number}: directive not understood: {line}")
 
     def tokenize(self, line, number):
@@ -126,7 +128,9 @@ class Parser:
         """Consume one token, which must be one of `expected` if any are given."""
         token = self.peek()
         if not token or (expected and token not in expected):
-            raise LayoutError(f"{self.here()}: '{token}' where {' or '.join(expected)} was expected")
+            raise LayoutError(
+                f"{self.here()}: '{token}' where {' or '.join(expected)} was expected"
+            )
         self.pos += 1
         return token
 
@@ -155,7 +159,7 @@ class Parser:
             self.own[layout.name] = layout
 
     def enum(self):
-        """Remember each enumerator's expression; the one that starts the command opcodes is special."""
+        """Remember each enumerator's expression; the enum with the command opcodes is special."""
         names, previous = {}, None
         if self.peek() != "{":
             self.identifier()
@@ -364,13 +368,17 @@ class Resolver:
                 if same or (old.reserved and old.offset <= f.offset and end <= old_end):
                     pieces = [(old.offset, f.offset), (end, old_end)]
                     gaps = [
-                        Field(f"reserved_at_{a:x}", b - a, where=f.where, offset=a) if a < b else None
+                        Field(f"reserved_at_{a:x}", b - a, where=f.where, offset=a)
+                        if a < b
+                        else None
                         for a, b in pieces
                     ]
                     layout.fields[index : index + 1] = [x for x in (gaps[0], f, gaps[1]) if x]
                     break
             else:
-                raise LayoutError(f"{f.where}: {layout.name}.{f.name} does not lie in reserved bits")
+                raise LayoutError(
+                    f"{f.where}: {layout.name}.{f.name} does not lie in reserved bits"
+                )
 
 
 def load(paths):

@@ -10,8 +10,8 @@
 
 namespace cxsim::prm {
 
-// Name, value (bits 15..1 of op_mod), layout; the layout is also the member of hca_cap_union where
-// there is one. Groups of 4096 bytes whose content the header does not describe have none.
+// Name, value (bits 15..1 of op_mod), layout, which is also the name of the member of
+// hca_cap_union. Each group occupies 4096 bytes of the output, whatever its layout's size.
 #define CX_PRM_HCA_CAP_TYPES(X)                                            \
     X(GENERAL, 0x00, cmd_hca_cap)                                          \
     X(ETHERNET_OFFLOADS, 0x01, per_protocol_networking_offload_caps)       \
@@ -23,6 +23,7 @@ namespace cxsim::prm {
     X(FLOW_TABLE, 0x07, flow_table_nic_cap)                                \
     X(ESWITCH_FLOW_TABLE, 0x08, flow_table_eswitch_cap)                    \
     X(ESWITCH, 0x09, e_switch_cap)                                         \
+    X(VECTOR_CALC, 0x0b, vector_calc_cap)                                  \
     X(QOS, 0x0c, qos_cap)                                                  \
     X(DEBUG, 0x0d, debug_cap)                                              \
     X(DEV_MEM, 0x0f, device_mem_cap)                                       \
@@ -32,6 +33,7 @@ namespace cxsim::prm {
     X(IPSEC, 0x15, ipsec_cap)                                              \
     X(CRYPTO, 0x1a, crypto_cap)                                            \
     X(WQE_BASED_FLOW_TABLE, 0x1b, wqe_based_flow_table_cap)                \
+    X(DEV_SHAMPO, 0x1d, shampo_cap)                                        \
     X(MACSEC, 0x1f, macsec_cap)                                            \
     X(GENERAL_2, 0x20, cmd_hca_cap_2)                                      \
     X(PORT_SELECTION, 0x25, port_selection_cap)                            \

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/prm/decode.h"
 
-#include <random>
-
-#include <catch2/catch_test_macros.hpp>
-
 #include "model/prm/view.h"
 #include "prm/layouts.h"
 #include "prm/opcodes.h"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <random>
 
 using namespace cxsim::prm;
 using Json = nlohmann::ordered_json;
@@ -161,7 +161,8 @@ TEST_CASE("encode names what is wrong", "[prm]") {
     CHECK(encode_error("cmd_queue_entry",
                        R"({"command_input_inline_data": [1,2,3,4,5,6,7,8,9,0,1,2,3,4,5,6,7]})") ==
           "command_input_inline_data: has 17 elements, at most 16");
-    CHECK(encode_error("wrapped_dek", R"({"auth_tag": 1})") == "auth_tag: is not a \"0x...\" string");
+    CHECK(encode_error("wrapped_dek", R"({"auth_tag": 1})") ==
+          "auth_tag: is not a \"0x...\" string");
     CHECK(encode_error("wrapped_dek", R"({"auth_tag": "0x100000000000000000000000000000000"})") ==
           "auth_tag: does not fit into 128 bits");
 }

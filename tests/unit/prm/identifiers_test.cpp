@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <set>
-
-#include <catch2/catch_test_macros.hpp>
-
 #include "model/prm/event_type.h"
 #include "model/prm/hca_cap.h"
 #include "model/prm/register_id.h"
 #include "model/prm/status.h"
 #include "prm/layouts.h"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <set>
 
 using namespace cxsim::prm;
 
@@ -51,6 +51,7 @@ TEST_CASE("each capability group has a layout that fits into 4 KiB", "[prm]") {
         CHECK(all.find(info.layout) != nullptr);
         CHECK(find_hca_cap_type(info.name) == &info);
     }
+    CHECK(hca_cap_layout(0x0b)->name == "vector_calc_cap");
     CHECK(hca_cap_layout(0x77) == nullptr);
     CHECK(find_hca_cap_type("NOTHING") == nullptr);
     CHECK(hca_cap_op_mod(HcaCapType::GENERAL_2, HcaCapMode::CUR) == 0x41);

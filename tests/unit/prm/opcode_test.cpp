@@ -1,21 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <set>
-#include <string>
-
-#include <catch2/catch_test_macros.hpp>
-
 #include "model/prm/bits.h"
 #include "model/prm/command.h"
 #include "prm/layouts.h"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <set>
+#include <string>
 
 using namespace cxsim::prm;
 
 TEST_CASE("every opcode has layouts or is known to have none in the header", "[prm]") {
     const std::set<std::string> none{
-        "QUERY_XRQ_DC_PARAMS_ENTRY", "SET_XRQ_DC_PARAMS_ENTRY", "QUERY_XRQ_ERROR_PARAMS",
-        "RELEASE_XRQ_ERROR",         "MODIFY_XRQ",              "QUERY_RATE_LIMIT",
-        "CREATE_QOS_PARA_VPORT",     "DESTROY_QOS_PARA_VPORT",  "QUERY_VHCA_STATE",
-        "MODIFY_VHCA_STATE",         "GENERATE_WQE",
+        "QUERY_XRQ_DC_PARAMS_ENTRY",
+        "SET_XRQ_DC_PARAMS_ENTRY",
+        "QUERY_XRQ_ERROR_PARAMS",
+        "RELEASE_XRQ_ERROR",
+        "MODIFY_XRQ",
+        "QUERY_RATE_LIMIT",
+        "CREATE_QOS_PARA_VPORT",
+        "DESTROY_QOS_PARA_VPORT",
+        "QUERY_VHCA_STATE",
+        "MODIFY_VHCA_STATE",
+        "GENERATE_WQE",
     };
     const std::set<std::string> only_input{"QUERY_MODIFY_HEADER_CONTEXT"};
     std::set<std::string> without_input, without_output;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/prm/reflect.h"
 
-#include <catch2/catch_test_macros.hpp>
-
 #include "model/prm/view.h"
 #include "prm/layouts.h"
 #include "prm/opcodes.h"
+
+#include <catch2/catch_test_macros.hpp>
 
 using namespace cxsim::prm;
 
@@ -57,9 +57,9 @@ TEST_CASE("paths lead to absolute places", "[prm]") {
 
 TEST_CASE("paths that lead nowhere are empty", "[prm]") {
     const LayoutInfo& layout = layout_info<create_cq_in>();
-    for (const char* path : {"", "nothing", "cq_context.nothing", "opcode.bit", "opcode[0]",
-                             "pas[", "pas[x]", "pas[1", "pas[1]x", "cq_context.", ".opcode",
-                             "pas.x", "pas[99999999999999]", "pas[4294967295]"}) {
+    for (const char* path :
+         {"", "nothing", "cq_context.nothing", "opcode.bit", "opcode[0]", "pas[", "pas[x]", "pas[1",
+          "pas[1]x", "cq_context.", ".opcode", "pas.x", "pas[99999999999999]", "pas[4294967295]"}) {
         INFO(path);
         CHECK_FALSE(find_path(layout, path));
     }

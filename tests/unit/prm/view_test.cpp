@@ -119,6 +119,16 @@ TEST_CASE("a tail inside a nested layout at the end reaches to the end of the bu
             0x77);
 }
 
+TEST_CASE("a path reaches a tail through two nested layouts", "[prm]") {
+    Buffer<create_sq_in> in(4 * 8);
+    auto view = in.view();
+    view.at<create_sq_in::ctx, sqc::wq, wq::pas>(3).set<cmd_pas::pa_l>(0x123);
+    REQUIRE(view.size<create_sq_in::ctx, sqc::wq, wq::pas>() == 4);
+    const auto pas = view.nested<create_sq_in::ctx>().nested<sqc::wq>().tail<wq::pas>();
+    REQUIRE(get_bits(pas, 3 * 64, 64) == 0x123000);
+    REQUIRE(view.tail<create_sq_in::ctx, sqc::wq, wq::pas>().size() == 32);
+}
+
 TEST_CASE("a nested layout in the middle ends where it ends", "[prm]") {
     Buffer<create_cq_in> in(64);
     REQUIRE(in.view().nested<create_cq_in::cq_context>().bytes().size() == cqc::kBytes);
