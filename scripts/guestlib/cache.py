@@ -14,7 +14,7 @@ import pathlib
 import shutil
 import time
 
-from .common import GuestError, GuestTimeout, megabytes, say
+from .common import GuestTimeout, GuestUnavailable, megabytes, say
 
 BUDGET = 2_900_000_000  # bytes; the promise to users is "under 3 GB"
 RESERVE = 200_000_000  # bytes of the file system that stay free for everybody else
@@ -33,7 +33,7 @@ class Cache:
         try:
             self.root.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise GuestError(f"cannot create the cache {self.root}: {error.strerror}; "
+            raise GuestUnavailable(f"cannot create the cache {self.root}: {error.strerror}; "
                              "set CXSIM_CACHE to a writable directory") from error
 
     def path(self, *parts):
@@ -109,7 +109,7 @@ class Cache:
         """Refuses early when `size` bytes for `what` do not fit the disk or the budget."""
         free = shutil.disk_usage(self.root).free
         if free < size + RESERVE:
-            raise GuestError(
+            raise GuestUnavailable(
                 f"{what} needs {megabytes(size)} in {self.root}, but only {megabytes(free)} of "
                 f"the disk are free ({megabytes(RESERVE)} are left to others): free some space "
                 "or set CXSIM_CACHE to a directory on another disk")
@@ -131,7 +131,7 @@ class Cache:
                 shutil.rmtree(item, ignore_errors=True)
                 excess -= size
         if excess > 0:
-            raise GuestError(f"{self.root} would pass {megabytes(BUDGET)} by {megabytes(excess)}; "
+            raise GuestUnavailable(f"{self.root} would pass {megabytes(BUDGET)} by {megabytes(excess)}; "
                              "remove it (scripts/guest --clean) and start again")
 
 

@@ -14,6 +14,10 @@ class GuestError(Exception):
     exit_status = 70
 
 
+class GuestUnavailable(GuestError):
+    """This machine lacks something (disk, mirror, a built cxsim); a test skips with the text."""
+
+
 class GuestTimeout(GuestError):
     """A bounded wait ran out; the caller decides whether to print a diagnosis."""
 

@@ -17,7 +17,7 @@ import time
 import urllib.parse
 
 from . import procs
-from .common import GuestError, Progress, say
+from .common import GuestError, GuestUnavailable, Progress, say
 
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 _SUITE = re.compile(r"^(bullseye|bookworm|trixie|forky|duke|sid|oldstable|stable|testing|unstable)"
@@ -89,7 +89,7 @@ def mirrors(entries):
     archive = sorted((e for e in usable if _SUITE.match(e.suite)), key=Entry.rank)
     security = sorted((e for e in usable if _SECURITY.match(e.suite)), key=Entry.rank)
     if not archive:
-        raise GuestError("no Debian archive found in /etc/apt/sources.list or "
+        raise GuestUnavailable("no Debian archive found in /etc/apt/sources.list or "
                          "/etc/apt/sources.list.d: scripts/guest takes its QEMU, kernels and "
                          "tools from the mirror named there")
     return archive[0].uri, security[0].uri if security else None
@@ -109,7 +109,7 @@ class AptRoot:
         (self.base / "status").touch()
         archive, security = mirrors(machine_entries())
         if not os.path.exists(KEYRING):
-            raise GuestError(f"{KEYRING} is missing: apt-get install debian-archive-keyring")
+            raise GuestUnavailable(f"{KEYRING} is missing: apt-get install debian-archive-keyring")
         lines = [f"deb [signed-by={KEYRING} arch=amd64] {security if secure else archive} "
                  f"{suite} main\n"
                  for suite, secure in self.suites if security or not secure]
@@ -144,7 +144,7 @@ APT::Install-Recommends "false";
         status, output = procs.run(arguments, timeout, env=self._environment(), cwd=self.base)
         if status != 0:
             tail = "\n".join(output.strip().splitlines()[-8:])
-            raise GuestError(f"{' '.join(arguments[:3])} … failed with status {status} "
+            raise GuestUnavailable(f"{' '.join(arguments[:3])} … failed with status {status} "
                              f"(apt root {self.base}):\n{tail}")
         return output
 
@@ -219,7 +219,7 @@ APT::Install-Recommends "false";
                 progress.update(sum(_size(folder / row[2]) for row in rows))
                 if time.monotonic() > end:
                     procs.kill(child)
-                    raise GuestError(f"{what}: download not finished after {APT_TIMEOUT:.0f} s; "
+                    raise GuestUnavailable(f"{what}: download not finished after {APT_TIMEOUT:.0f} s; "
                                      "run again, it goes on where it was")
             output += child.stdout.read() or b""
             child.stdout.close()
@@ -227,7 +227,7 @@ APT::Install-Recommends "false";
             bad = [row[2] for row in part if not _complete(folder / row[2], row)]
             if child.returncode != 0 or bad:
                 tail = "\n".join(output.decode(errors="replace").strip().splitlines()[-6:])
-                raise GuestError(f"{what}: download failed ({', '.join(bad[:3]) or 'apt'}); "
+                raise GuestUnavailable(f"{what}: download failed ({', '.join(bad[:3]) or 'apt'}); "
                                  f"run again, it goes on where it was:\n{tail}")
         progress.finish()
         return [folder / row[2] for row in rows]

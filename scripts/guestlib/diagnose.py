@@ -17,7 +17,7 @@ for status in /proc/[0-9]*/status; do
 done
 if [ -f /run/agent/exec.pid ]; then
     echo "the running command's processes:"
-    busybox ps -o pid,stat,etime,args 2>/dev/null | busybox grep -v -e '\[' | busybox tail -n 15
+    ps -eo pid,stat,etime,args --no-headers | busybox grep -v -e '\[' | busybox tail -n 15
     leader=$(cat /run/agent/exec.pid)
     for pid in $(pgrep -s $leader); do
         echo "  $pid $(cat /proc/$pid/comm 2>/dev/null) waits in:"

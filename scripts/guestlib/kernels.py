@@ -109,7 +109,7 @@ def _prepare_own(cache, path, modules):
     image = path
     if path.is_dir():
         found = [p for pattern in ("arch/x86/boot/bzImage", "bzImage", "boot/vmlinuz*", "vmlinuz*",
-                                   "boot/bzImage*") for p in sorted(path.glob(pattern))]
+                                   "boot/bzImage*", "image") for p in sorted(path.glob(pattern))]
         if not found:
             raise GuestError(f"--kernel {path}: no bzImage or vmlinuz in it")
         image = found[0]
@@ -199,7 +199,12 @@ def depmod(command, base, release):
 
 
 def image_release(raw, path):
-    """`uname -r` of a bzImage, from its boot header."""
+    """`uname -r` of a bzImage, from its boot header, or of an ELF vmlinux, from its banner."""
+    if raw[:4] == b"\x7fELF":
+        match = re.search(rb"Linux version (\S+) ", raw)
+        if not match:
+            raise GuestError(f"{path} is an ELF file, but no Linux kernel")
+        return match.group(1).decode()
     if raw[0x202:0x206] != b"HdrS":
         raise GuestError(f"{path} is no bzImage (give arch/x86/boot/bzImage or a vmlinuz)")
     offset = struct.unpack_from("<H", raw, 0x20E)[0] + 0x200

@@ -7,7 +7,7 @@ import shutil
 import time
 
 from . import procs
-from .common import GuestError, GuestTimeout
+from .common import GuestError, GuestTimeout, GuestUnavailable
 
 SCRIPTS = pathlib.Path(__file__).resolve().parent.parent
 CARDS = ("connectx4lx", "connectx5", "connectx6dx", "connectx7")
@@ -38,7 +38,7 @@ class Server:
     def __init__(self, cards, folder, log, options=()):
         program = cxsim_program()
         if program is None:
-            raise GuestError("no cxsim to serve the card: scripts/cxsim is missing or CXSIM_BINARY "
+            raise GuestUnavailable("no cxsim to serve the card: scripts/cxsim is missing or CXSIM_BINARY "
                              "names no executable; --attach SOCKET uses a running server, "
                              "--nics 0 boots without a card")
         self.cards, self.log = list(cards), pathlib.Path(log)

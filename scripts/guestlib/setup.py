@@ -87,6 +87,11 @@ def _tidy(cache):
     shutil.rmtree(cache.root / "work", ignore_errors=True)
     for path in cache.root.glob("apt/*/cache/*.bin"):
         path.unlink(missing_ok=True)
+    own = sorted((cache.root / "kernels").glob("own-*"), key=last_use)
+    for path in own[:-_KEPT_PER_KIND]:
+        for made in [path, *cache.root.glob(f"initrds/{path.name}-*"),
+                     *cache.root.glob(f"snapshots/{path.name}-*")]:
+            shutil.rmtree(made, ignore_errors=True)
     for folder in ("snapshots", "initrds"):
         kinds = {}
         for path in (cache.root / folder).glob("*"):

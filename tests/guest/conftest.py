@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fixtures for tests that boot guests. They skip, with the reason, where this machine cannot.
+
+CXSIM_GUEST_ROUNDS   rounds of each repetition (default 3; the full numbers come with 100)
+CXSIM_GUEST_KERNELS  kernels, comma separated (default 6.1,6.12,newest)
+CXSIM_GUEST_CARDS    cards, comma separated (default all four)
+"""
+
+import os
+import pathlib
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import guestlib  # noqa: E402
+from guestlib import server as serving, setup  # noqa: E402
+
+
+def listed(name, default):
+    return [item for item in os.environ.get(name, default).split(",") if item]
+
+
+KERNELS = listed("CXSIM_GUEST_KERNELS", "6.1,6.12,newest")
+CARDS = listed("CXSIM_GUEST_CARDS", ",".join(guestlib.CARDS))
+
+
+def rounds(full):
+    """Rounds for a repetition whose full number is `full`."""
+    return min(full, int(os.environ.get("CXSIM_GUEST_ROUNDS", "3")))
+
+
+@pytest.fixture(scope="session")
+def cache():
+    return guestlib.Cache()
+
+
+@pytest.fixture(scope="session")
+def parts(cache):
+    """parts(kernel) -> (kit, snapshot, log folder); made once per session."""
+    made = {}
+
+    def get(kernel):
+        if kernel not in made:
+            folder = setup.new_log_folder(cache)
+            try:
+                made[kernel] = (*guestlib.prepare(cache, kernel, log_folder=folder), folder)
+            except guestlib.GuestUnavailable as error:
+                made[kernel] = error
+        if isinstance(made[kernel], Exception):
+            pytest.skip(f"guest not available: {made[kernel]}")
+        return made[kernel]
+    return get
+
+
+@pytest.fixture
+def serve(cache, tmp_path_factory):
+    """serve(cards) -> a started Server; ended after the test."""
+    running = []
+
+    def start(*cards):
+        folder = pathlib.Path(setup.new_log_folder(cache))
+        if serving.cxsim_program() is None:
+            pytest.skip("scripts/cxsim is missing and CXSIM_BINARY names no executable")
+        server = guestlib.Server(cards, tmp_path_factory.mktemp("s"), folder / "server.log")
+        running.append(server)
+        return server.start(guestlib.Deadline(600))
+    yield start
+    for server in running:
+        server.close()
+
+
+@pytest.fixture
+def boot(parts):
+    """boot(kernel, sockets, cold=False, driver=True) -> a started Guest with its driver bound."""
+    running = []
+
+    def start(kernel, sockets=(), cold=False, driver=True, seconds=120):
+        kit, snapshot, folder = parts(kernel)
+        guest = guestlib.Guest(kit, sockets, f"guest{len(running)}", folder, cold, snapshot,
+                               driver)
+        running.append(guest)
+        deadline = guestlib.Deadline(seconds)
+        guest.start(deadline)
+        if sockets and driver:
+            guest.load_driver(deadline)
+        return guest
+    yield start
+    for guest in running:
+        guest.close()
