@@ -59,6 +59,11 @@ CardData::CardData(const CardFiles& files, std::span<const Override> overrides)
     identity_.load(IniFile::parse(files.identity.name, files.identity.text), overrides);
     identity_.check(files.identity.name);
     timing_.load(IniFile::parse(files.timing.name, files.timing.text), overrides);
+    timing_.check(files.timing.name);
+    if (timing_.dma_tags() > 256 && !identity_.ten_bit_tag_requester()) {
+        throw ConfigError({files.timing.name, 0}, std::string(timing_.dma_tags.name()),
+                          "more than 256 tags need pci.ten_bit_tag_requester in identity.ini");
+    }
 }
 
 std::vector<ParameterRow> CardData::rows() const {

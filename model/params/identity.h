@@ -37,7 +37,10 @@ struct Identity : ParameterGroup {
                                             "highest PCIe generation: 3 is 8 GT/s"};
     Parameter<std::uint8_t> link_width{*this, "pci.link_width", "PCIe lanes"};
     Parameter<Bytes> max_payload{*this, "pci.max_payload", "largest payload of a TLP"};
-    Parameter<bool> ten_bit_tags{*this, "pci.ten_bit_tags", "10-bit tags as requester and completer"};
+    Parameter<bool> ten_bit_tag_completer{*this, "pci.ten_bit_tag_completer",
+                                          "completes requests with 10-bit tags"};
+    Parameter<bool> ten_bit_tag_requester{*this, "pci.ten_bit_tag_requester",
+                                          "can issue requests with 10-bit tags"};
     Parameter<bool> atomic_completer{*this, "pci.atomic_completer",
                                      "completes PCIe atomic operations"};
     Parameter<std::uint16_t> total_vfs{*this, "pci.total_vfs", "TotalVFs of a physical function"};
@@ -82,6 +85,8 @@ struct Identity : ParameterGroup {
     Parameter<BitsPerSecond> max_speed{*this, "port.max_speed", "fastest rate of the port"};
     Parameter<std::uint8_t> lanes{*this, "port.lanes", "lanes of the port"};
 
+    /// 10-bit tags in both roles.
+    bool ten_bit_tags() const { return ten_bit_tag_completer() && ten_bit_tag_requester(); }
     /// "16.35.9001"
     std::string firmware_version() const;
 

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long the card's firmware takes (timing.ini).
+// How long the card takes, and how much it can have under way (timing.ini).
 #pragma once
+
+#include <cstdint>
 
 #include "model/params/parameter.h"
 
 namespace cxsim::model {
 
-/// Firmware times. PCIe times belong to the host profile, packet times to the pipeline's stages.
+/// The card's side only: root complex and memory belong to the host profile.
 struct FirmwareTiming : ParameterGroup {
     FirmwareTiming() : ParameterGroup("timing") {}
 
@@ -24,12 +26,47 @@ struct FirmwareTiming : ParameterGroup {
     Parameter<Picoseconds> initialize{*this, "command.initialize", "INIT_HCA"};
     Parameter<Picoseconds> teardown{*this, "command.teardown", "TEARDOWN_HCA"};
     Parameter<Picoseconds> enable{*this, "command.enable", "ENABLE_HCA and DISABLE_HCA"};
+    Parameter<Picoseconds> steering{*this, "command.steering", "a rule, group or table of steering"};
+    Parameter<Picoseconds> refusal{*this, "command.refusal", "a command that is refused at once"};
+    Parameter<std::uint32_t> processors{*this, "command.processors", "commands worked on at once"};
+
     Parameter<Picoseconds> initialization{*this, "boot.initialization",
                                           "from reset until 'initializing' clears"};
     Parameter<Picoseconds> health_period{*this, "health.counter_period",
                                          "between two steps of the health counter"};
     Parameter<Picoseconds> link_up{*this, "port.link_up",
                                    "from PAOS 'up' with a partner until the port is active"};
+
+    Parameter<std::uint32_t> boot_pages{*this, "pages.boot", "4 KiB pages asked for at boot"};
+    Parameter<std::uint32_t> init_pages{*this, "pages.init", "4 KiB pages asked for by INIT_HCA"};
+    Parameter<std::uint32_t> pages_low_water{*this, "pages.low_water",
+                                             "fewer free pages make the card ask for more"};
+    Parameter<std::uint32_t> pages_high_water{*this, "pages.high_water",
+                                              "more free pages make the card offer some back"};
+
+    Parameter<Picoseconds> doorbell{*this, "queue.doorbell",
+                                    "UAR write seen until the queue is worked on"};
+    Parameter<Picoseconds> wqe_execute{*this, "queue.wqe_execute",
+                                       "a fetched WQE, without its memory accesses"};
+    Parameter<Picoseconds> completion_write{*this, "queue.completion_write",
+                                            "work done until its CQE goes out"};
+    Parameter<Picoseconds> event_write{*this, "queue.event_write",
+                                       "event decided until its EQE goes out"};
+
+    Parameter<Picoseconds> pcie_one_way{*this, "pcie.one_way",
+                                        "a TLP's way between card and root port, bits apart"};
+    Parameter<Picoseconds> register_read{*this, "pcie.register_read",
+                                         "a BAR read understood until its completion is ready"};
+    Parameter<Picoseconds> dma_request_overhead{*this, "pcie.request_overhead",
+                                                "a DMA request until its first TLP is ready"};
+    Parameter<BitsPerSecond> dma_copy_rate{*this, "pcie.copy_rate",
+                                           "between PCIe and the unit that uses the data"};
+    Parameter<std::uint32_t> dma_tags{*this, "pcie.tags", "outstanding read requests"};
+    Parameter<Bytes> dma_completion_buffer{*this, "pcie.completion_buffer",
+                                           "room for requested read data"};
+
+    /// Throws ConfigError for values that cannot be together.
+    void check(const std::string& file) const;
 };
 
 }  // namespace cxsim::model

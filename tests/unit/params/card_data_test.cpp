@@ -203,13 +203,18 @@ TEST_CASE("overrides reach all three files; a stray one is refused", "[card]") {
                     ConfigError);
 }
 
-TEST_CASE("impossible identities are refused", "[card]") {
+TEST_CASE("impossible identities and times are refused", "[card]") {
     const std::pair<const char*, const char*> bad[] = {
         {"identity.pci.bar0_size", "3MiB"},        {"identity.pci.link_width", "3"},
         {"identity.pci.link_generation", "6"},     {"identity.pci.max_payload", "64B"},
         {"identity.pci.msix_vectors", "4096"},     {"identity.pci.msix_pba_offset", "0x2010"},
         {"identity.firmware.psid", "MT_00000000000000"},
-        {"identity.board.mac_prefix", "0x08c0"},   {"identity.pci.class_code", "0x1020000"}};
+        {"identity.board.mac_prefix", "0x08c0"},   {"identity.pci.class_code", "0x1020000"},
+        {"timing.command.processors", "0"},        {"timing.health.counter_period", "0s"},
+        {"timing.health.counter_period", "2s"},    {"timing.pages.low_water", "100000"},
+        {"timing.pages.init", "100000"},           {"timing.pcie.tags", "0"},
+        {"timing.pcie.tags", "257"},
+        {"timing.pcie.completion_buffer", "64B"},  {"timing.boot.initialization", "120s"}};
     for (const auto& [key, value] : bad) {
         CAPTURE(key);
         CHECK_THROWS_AS(load_card("connectx5", {{}, {{key, value}}}), ConfigError);

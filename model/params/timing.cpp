@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/params/timing.h"
+
+#include <fmt/format.h>
+
+namespace cxsim::model {
+
+void FirmwareTiming::check(const std::string& file) const {
+    const auto require = [&](bool good, const ParameterBase& parameter, std::string_view rule) {
+        if (good) return;
+        throw ConfigError({file, 0}, std::string(parameter.name()),
+                          fmt::format("{} is impossible: {}", parameter.text(), rule));
+    };
+    require(processors() >= 1, processors, "at least 1");
+    require(health_period() > Picoseconds{}, health_period, "above 0, it is a period");
+    require(health_period() <= seconds(1), health_period,
+            "at most 1s: three polls of the driver without a change make it give up");
+    require(initialization() < seconds(120), initialization, "the driver waits 120s");
+    require(boot_pages() >= 1, boot_pages, "at least 1");
+    require(pages_low_water() < pages_high_water(), pages_low_water, "below pages.high_water");
+    require(init_pages() <= pages_high_water(), init_pages,
+            "at most pages.high_water, or pages go back at once");
+    require(dma_tags() >= 1 && dma_tags() <= 1024, dma_tags, "1 to 1024");
+    require(dma_completion_buffer() >= Bytes{4096}, dma_completion_buffer,
+            "at least the largest read request, 4KiB");
+}
+
+}  // namespace cxsim::model
