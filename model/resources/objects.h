@@ -217,13 +217,14 @@ struct FlowTable : ContextObject<prm::flow_table_context> {
     std::uint8_t table_type = 0;
     std::uint16_t vport = 0;
     std::uint32_t log_size = 0;
-    std::uint32_t root_of = 0;  ///< how many namespaces have this table as their root
+    std::uint32_t level = 0;
+    std::map<std::uint32_t, std::uint32_t> groups;  ///< group numbers by first flow index
 };
 
+/// A rule. Not an object of its own: it has no number but its index in the table.
 struct FlowEntry {
-    std::uint32_t group = 0;
-    std::vector<std::byte> context;  ///< flow_context with destinations
-    std::vector<ObjectId> holds;     ///< what the entry's actions and destinations use
+    std::vector<std::byte> context;  ///< flow_context, its destinations, then its counters
+    std::vector<ObjectId> holds;     ///< pinned for the actions and destinations
 };
 
 struct FlowGroup : Object {
@@ -236,6 +237,7 @@ struct FlowGroup : Object {
 };
 
 struct FlowCounter : Object {
+    std::uint32_t block = 0;  ///< counters allocated with this one as the first; 0: not the first
     std::uint64_t packets = 0;
     std::uint64_t octets = 0;
 };
@@ -247,6 +249,8 @@ struct ModifyHeader : Object {
 
 struct PacketReformat : Object {
     std::uint8_t reformat_type = 0;
+    std::uint8_t parameter_0 = 0;
+    std::uint8_t parameter_1 = 0;
     std::vector<std::byte> data;
 };
 

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <catch2/catch_test_macros.hpp>
+
+#include "tests/unit/queues/queue_bench.h"
+
+namespace cxsim::test {
+namespace {
+
+struct UarBench : QueueBench {
+    EqDriver eq = create_eq(4, 0);
+    CqDriver cq = create_cq(4, eq.eq->id.number);
+    Sq& sq = create_sq(cq.cq->id.number, 4);
+    SqDriver driver = driver_of(sq.id.number, sq.wq);
+
+    void write(std::uint32_t offset, std::span<const std::byte> data) {
+        engines.uar_write(calendar.now(), uar, offset, data);
+    }
+};
+
+TEST_CASE("a page that the function has not allocated ignores writes", "[uar]") {
+    UarBench bench;
+    const std::array<std::byte, 8> data{};
+    bench.engines.uar_write({}, bench.uar + 1, 0x800, data);
+    bench.engines.uar_write({}, std::uint64_t{1} << 40, 0x800, data);
+    CHECK(bench.counters().uar_not_allocated == 2);
+    CHECK(bench.counters().send_doorbells == 0);
+}
+
+TEST_CASE("what is no doorbell is ignored and counted", "[uar]") {
+    UarBench bench;
+    const std::array<std::byte, 512> data{};
+    const std::span<const std::byte> bytes(data);
+    bench.write(0x30, bytes.first(8));
+    bench.write(0x40, bytes.first(8));
+    bench.write(0x20, bytes.first(16));
+    bench.write(0x24, bytes.first(4));  // second half without the first
+    bench.write(0x41, bytes.first(4));
+    bench.write(0x40, bytes.first(3));
+    bench.write(0x800, bytes.first(260));
+    bench.write(0xff8, bytes.first(16));
+    bench.write(0x5000, bytes.first(4));
+    bench.write(0x40, bytes.first(0));
+    CHECK(bench.counters().uar_bad_write == 10);
+}
+
+TEST_CASE("UAR pages read as zeros", "[uar]") {
+    UarBench bench;
+    std::array<std::byte, 8> into{};
+    into.fill(std::byte{0xaa});
+    bench.engines.uar_read(bench.uar, 0x20, into);
+    CHECK(into == std::array<std::byte, 8>{});
+}
+
+TEST_CASE("an arm doorbell may come in two halves", "[uar]") {
+    UarBench bench;
+    bench.update_eq(bench.eq, true);
+    std::array<std::byte, 8> doorbell{};
+    store_be<std::uint32_t>(doorbell.data() + 4, bench.cq.cq->id.number);
+    bench.write(0x20, std::span(doorbell).first(4));
+    CHECK(bench.cq.cq->arm == CqArm::none);
+    bench.write(0x24, std::span(doorbell).last(4));
+    CHECK(bench.cq.cq->arm == CqArm::any);
+    CHECK(bench.counters().cq_arms == 1);
+}
+
+TEST_CASE("doorbells that name nothing are counted", "[uar]") {
+    UarBench bench;
+    std::array<std::byte, 8> doorbell{};
+    store_be<std::uint32_t>(doorbell.data() + 4, 0x777U);
+    bench.write(0x20, doorbell);
+    std::array<std::byte, 4> eq{};
+    store_be<std::uint32_t>(eq.data(), 0xee000000U);
+    bench.write(0x40, eq);
+    store_be<std::uint32_t>(doorbell.data() + 4, 0x77701U);
+    bench.write(0x800, doorbell);
+    CHECK(bench.counters().doorbell_unknown_object == 3);
+}
+
+TEST_CASE("a doorbell in another page than the object's own is ignored", "[uar]") {
+    UarBench bench;
+    bench.uar = bench.resources.uars.create()->id.number;
+    bench.arm_cq(bench.cq);
+    bench.update_eq(bench.eq, true);
+    bench.post_nop(bench.driver);
+    bench.run();
+    CHECK(bench.counters().doorbell_wrong_uar == 3);
+    CHECK(bench.cq.cq->arm == CqArm::none);
+    CHECK_FALSE(bench.eq.eq->armed);
+    CHECK_FALSE(bench.poll_cq(bench.cq));
+}
+
+TEST_CASE("send doorbells work in all BlueFlame buffers and in halves", "[uar]") {
+    UarBench bench;
+    for (std::uint32_t offset = 0x800; offset < 0x1000; offset += 0x100) {
+        const auto doorbell = bench.post(bench.driver, 0, 0, {});
+        bench.write_record(bench.driver);
+        bench.write(offset, std::span(doorbell).first(4));
+        bench.run();
+        CHECK_FALSE(bench.poll_cq(bench.cq));
+        bench.write(offset + 4, std::span(doorbell).last(4));
+        bench.run();
+        CHECK(bench.poll_cq(bench.cq));
+        bench.update_cq(bench.cq);
+    }
+    CHECK(bench.counters().send_doorbells == 8);
+}
+
+// The WQE of the BlueFlame copy asks for a completion, the one in the ring does not: as the
+// driver's test of write combining does.
+std::array<std::byte, 64> blue_flame_nop(UarBench& bench) {
+    std::array<std::byte, 64> copy{};
+    bench.post(bench.driver, 0, 0, {}, 0);
+    bench.write_record(bench.driver);
+    bench.host.peek(bench.driver.ring + std::uint64_t{bench.driver.producer - 1U} * 64, copy);
+    prm::View<prm::wqe_ctrl_seg>(copy).set<prm::wqe_ctrl_seg::ce>(2U);
+    return copy;
+}
+
+TEST_CASE("a WQE that came whole through BlueFlame is executed without a read", "[uar]") {
+    for (const bool split : {false, true}) {
+        UarBench bench;
+        const auto copy = blue_flame_nop(bench);
+        if (split) {
+            for (std::uint32_t at = 0; at < 64; at += 8) {
+                bench.write(0x900 + at, std::span(copy).subspan(at, 8));
+            }
+        } else {
+            bench.write(0x900, copy);
+        }
+        bench.run();
+        CHECK(bench.poll_cq(bench.cq));
+        CHECK(bench.counters().blue_flame_wqes == 1);
+        CHECK(bench.counters().send_doorbells == 1);
+        CHECK(std::ranges::all_of(bench.host.accesses, [](auto& a) { return a.write; }));
+    }
+}
+
+TEST_CASE("an incomplete BlueFlame copy is a doorbell, no more", "[uar]") {
+    UarBench bench;
+    const auto copy = blue_flame_nop(bench);
+    bench.write(0x800, std::span(copy).first(56));
+    bench.run();
+    CHECK_FALSE(bench.poll_cq(bench.cq));
+    CHECK(bench.counters().wqes == 1);
+    CHECK(bench.counters().blue_flame_wqes == 0);
+}
+
+TEST_CASE("a BlueFlame copy that is not next in the queue is fetched from the ring", "[uar]") {
+    UarBench bench;
+    bench.post(bench.driver, 0, 0, {}, 0);
+    const auto copy = blue_flame_nop(bench);  // of the second WQE
+    bench.write(0x800, copy);
+    bench.run();
+    CHECK(bench.counters().wqes == 2);
+    CHECK(bench.counters().blue_flame_wqes == 0);
+}
+
+}  // namespace
+}  // namespace cxsim::test
