@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "pcie/vfio_user/protocol.h"
+#include "pcie/vfio_user/status.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
 #include <vector>
-
-#include "pcie/vfio_user/protocol.h"
-#include "pcie/vfio_user/status.h"
 
 namespace cxsim::vfio_user {
 

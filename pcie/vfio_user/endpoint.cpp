@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pcie/vfio_user/endpoint.h"
 
+#include "pcie/vfio_user/message_channel.h"
+#include "pcie/vfio_user/session.h"
+
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -11,9 +14,6 @@
 #include <cerrno>
 #include <cstring>
 #include <utility>
-
-#include "pcie/vfio_user/message_channel.h"
-#include "pcie/vfio_user/session.h"
 
 namespace cxsim::vfio_user {
 namespace {
@@ -90,10 +90,9 @@ Endpoint::Endpoint(ServerState& state, Device& device, std::string name)
     : state_(state), device_(device), name_(std::move(name)), interrupts_(state.loop) {
     memory_.set_unmap_observer([this](const DmaRegion& region) { device_.dma_unmapped(region); });
     interrupts_.configure(device_.irqs());
-    interrupts_.set_observer(
-        [this](std::uint32_t index, std::uint32_t start, std::uint32_t count) {
-            device_.irqs_changed(index, start, count);
-        });
+    interrupts_.set_observer([this](std::uint32_t index, std::uint32_t start, std::uint32_t count) {
+        device_.irqs_changed(index, start, count);
+    });
 }
 
 Endpoint::~Endpoint() {
@@ -157,8 +156,7 @@ Status Endpoint::listen() {
 
 void Endpoint::on_listener() {
     for (int i = 0; i < kAcceptsPerEvent; ++i) {
-        UniqueFd client(
-            ::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+        UniqueFd client(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
         if (client.valid()) {
             accept_client(std::move(client));
             continue;
@@ -208,8 +206,8 @@ void Endpoint::refuse_client(UniqueFd socket) {
 Status Endpoint::adopt(UniqueFd socket) {
     if (session_) return Status(EBUSY);
     const int fd = socket.get();
-    const Result<EventLoop::Token> added = state_.loop.add(
-        fd, EPOLLIN, [this](std::uint32_t events) { on_session(events); });
+    const Result<EventLoop::Token> added =
+        state_.loop.add(fd, EPOLLIN, [this](std::uint32_t events) { on_session(events); });
     if (!added.ok()) return added.status();
     session_token_ = added.value();
     session_ = std::make_unique<Session>(

@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "pcie/vfio_user/device.h"
+#include "pcie/vfio_user/event_loop.h"
+#include "pcie/vfio_user/guest_memory.h"
+#include "pcie/vfio_user/interrupts.h"
+#include "pcie/vfio_user/options.h"
+#include "pcie/vfio_user/unique_fd.h"
+
 #include <sys/types.h>
 
 #include <cstdint>
@@ -8,13 +15,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "pcie/vfio_user/device.h"
-#include "pcie/vfio_user/event_loop.h"
-#include "pcie/vfio_user/guest_memory.h"
-#include "pcie/vfio_user/interrupts.h"
-#include "pcie/vfio_user/options.h"
-#include "pcie/vfio_user/unique_fd.h"
 
 namespace cxsim::vfio_user {
 
@@ -25,8 +25,8 @@ class Session;
 struct ServerState {
     ServerOptions options;
     EventLoop loop;
-    UniqueFd wake;          // eventfd: makes the epoll readable when work waits in memory
-    UniqueFd spare;         // given up for a moment to refuse a client when descriptors run out
+    UniqueFd wake;           // eventfd: makes the epoll readable when work waits in memory
+    UniqueFd spare;          // given up for a moment to refuse a client when descriptors run out
     bool attention = false;  // some endpoint has such work
     int budget = 0;          // messages still to be handled in this dispatch
 
@@ -52,9 +52,9 @@ class Endpoint {
     void disconnect(std::string_view reason);
 
     // For the server.
-    Status listen();            // at path()
+    Status listen();  // at path()
     Status adopt(UniqueFd socket);
-    void service();             // work that no event announced
+    void service();  // work that no event announced
     void check_memory_faults();
 
   private:

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "pcie/vfio_user/status.h"
+#include "pcie/vfio_user/unique_fd.h"
+
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <unordered_map>
-
-#include "pcie/vfio_user/status.h"
-#include "pcie/vfio_user/unique_fd.h"
 
 namespace cxsim::vfio_user {
 

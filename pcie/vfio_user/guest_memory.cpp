@@ -30,7 +30,9 @@ Result<std::uint64_t> mapping_granule(int fd) {
 
 }  // namespace
 
-GuestMemory::~GuestMemory() { clear(); }
+GuestMemory::~GuestMemory() {
+    clear();
+}
 
 Status GuestMemory::map(const DmaRegion& region, int fd, std::uint64_t fd_offset,
                         bool guard_sigbus) {
@@ -41,9 +43,9 @@ Status GuestMemory::map(const DmaRegion& region, int fd, std::uint64_t fd_offset
     entry.info.data = nullptr;
     entry.last = region.address + (region.size - 1);
 
-    const auto place = std::lower_bound(
-        regions_.begin(), regions_.end(), region.address,
-        [](const Region& r, std::uint64_t address) { return r.last < address; });
+    const auto place =
+        std::lower_bound(regions_.begin(), regions_.end(), region.address,
+                         [](const Region& r, std::uint64_t address) { return r.last < address; });
     if (place != regions_.end() && place->info.address <= entry.last) return Status(EEXIST);
 
     if (fd >= 0) {
@@ -79,9 +81,9 @@ Status GuestMemory::map(const DmaRegion& region, int fd, std::uint64_t fd_offset
 }
 
 Status GuestMemory::unmap(std::uint64_t address, std::uint64_t size) {
-    const auto found = std::lower_bound(
-        regions_.begin(), regions_.end(), address,
-        [](const Region& r, std::uint64_t a) { return r.info.address < a; });
+    const auto found =
+        std::lower_bound(regions_.begin(), regions_.end(), address,
+                         [](const Region& r, std::uint64_t a) { return r.info.address < a; });
     if (found == regions_.end() || found->info.address != address || found->info.size != size) {
         return Status(ENOENT);
     }
@@ -127,9 +129,9 @@ GuestMemory::Region* GuestMemory::find(std::uint64_t address) {
         Region& region = regions_[last_hit_];
         if (address >= region.info.address && address <= region.last) return &region;
     }
-    const auto found = std::lower_bound(
-        regions_.begin(), regions_.end(), address,
-        [](const Region& r, std::uint64_t a) { return r.last < a; });
+    const auto found =
+        std::lower_bound(regions_.begin(), regions_.end(), address,
+                         [](const Region& r, std::uint64_t a) { return r.last < a; });
     if (found == regions_.end() || found->info.address > address) return nullptr;
     last_hit_ = static_cast<std::size_t>(found - regions_.begin());
     return &*found;
@@ -191,16 +193,16 @@ Status GuestMemory::read(std::uint64_t address, std::span<std::byte> out) {
 Status GuestMemory::write(std::uint64_t address, std::span<const std::byte> in) {
     if (const Status status = check(address, in.size(), true); !status.ok()) return status;
     // transfer() hands the pointer on without writing through it.
-    return transfer(address, const_cast<std::byte*>(in.data()), in.size(),
-                    [](GuestMemory& self, Region& region, std::uint64_t to, std::byte* data,
-                       std::size_t size) {
-                        if (region.info.data == nullptr) {
-                            if (self.remote_ == nullptr) return Status(ECONNRESET);
-                            return self.remote_->write(to, std::span<const std::byte>(data, size));
-                        }
-                        std::memcpy(region.info.data + (to - region.info.address), data, size);
-                        return region.guard.faulted() ? Status(EFAULT) : Status();
-                    });
+    return transfer(
+        address, const_cast<std::byte*>(in.data()), in.size(),
+        [](GuestMemory& self, Region& region, std::uint64_t to, std::byte* data, std::size_t size) {
+            if (region.info.data == nullptr) {
+                if (self.remote_ == nullptr) return Status(ECONNRESET);
+                return self.remote_->write(to, std::span<const std::byte>(data, size));
+            }
+            std::memcpy(region.info.data + (to - region.info.address), data, size);
+            return region.guard.faulted() ? Status(EFAULT) : Status();
+        });
 }
 
 std::span<std::byte> GuestMemory::direct(std::uint64_t address, std::uint64_t length, bool write) {

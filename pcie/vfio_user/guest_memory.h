@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "pcie/vfio_user/device.h"
+#include "pcie/vfio_user/sigbus_guard.h"
+#include "pcie/vfio_user/status.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <span>
 #include <vector>
-
-#include "pcie/vfio_user/device.h"
-#include "pcie/vfio_user/sigbus_guard.h"
-#include "pcie/vfio_user/status.h"
 
 namespace cxsim::vfio_user {
 
@@ -60,7 +60,7 @@ class GuestMemory {
         unmap_observer_ = std::move(observer);
     }
     std::byte* find_data(std::uint64_t address);  // nullptr: not mapped or no file
-    bool any_faulted() const;  // a client took pages away under a map
+    bool any_faulted() const;                     // a client took pages away under a map
 
   private:
     struct Region {

@@ -138,8 +138,8 @@ Status Interrupts::validate(const IrqSetPayload& request, std::size_t bool_count
         return Status(EINVAL);
     }
     // A count of nothing means the whole type, and only "disable" has that form.
-    if (request.count == 0 && (request.start != 0 || data != kIrqSetDataNone ||
-                               action != kIrqSetActionTrigger)) {
+    if (request.count == 0 &&
+        (request.start != 0 || data != kIrqSetDataNone || action != kIrqSetActionTrigger)) {
         return Status(EINVAL);
     }
     if (action != kIrqSetActionTrigger && !type.info.maskable) return Status(EINVAL);
@@ -170,8 +170,8 @@ Status Interrupts::set(const IrqSetPayload& request, std::span<const std::byte> 
         const std::uint32_t subindex = request.start + i;
         Vector& vector = type.vectors[subindex];
         if (data == kIrqSetDataEventfd) {
-            const Status status = assign(vector, request, subindex,
-                                         fds.empty() ? UniqueFd() : std::move(fds[i]));
+            const Status status =
+                assign(vector, request, subindex, fds.empty() ? UniqueFd() : std::move(fds[i]));
             if (!status.ok()) return status;
             continue;
         }
@@ -179,8 +179,7 @@ Status Interrupts::set(const IrqSetPayload& request, std::span<const std::byte> 
         if (action == kIrqSetActionTrigger) {
             signal(type.info, vector);
         } else {
-            const Status status =
-                set_masked(request.index, subindex, action == kIrqSetActionMask);
+            const Status status = set_masked(request.index, subindex, action == kIrqSetActionMask);
             if (!status.ok()) return status;
         }
     }

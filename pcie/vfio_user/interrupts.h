@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
-#include <functional>
-#include <span>
-#include <vector>
-
 #include "pcie/vfio_user/device.h"
 #include "pcie/vfio_user/event_loop.h"
 #include "pcie/vfio_user/protocol.h"
 #include "pcie/vfio_user/status.h"
 #include "pcie/vfio_user/unique_fd.h"
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
 
 namespace cxsim::vfio_user {
 

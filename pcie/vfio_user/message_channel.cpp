@@ -41,7 +41,9 @@ ssize_t send_some(int socket, std::span<iovec> pieces, std::span<const int> fds)
     return sent;
 }
 
-bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK; }
+bool would_block(int error) {
+    return error == EAGAIN || error == EWOULDBLOCK;
+}
 
 iovec piece(std::span<const std::byte> bytes) {
     return {const_cast<std::byte*>(bytes.data()), bytes.size()};
@@ -50,19 +52,30 @@ iovec piece(std::span<const std::byte> bytes) {
 }  // namespace
 
 const char* command_name(std::uint16_t command) {
-    static constexpr std::array<const char*, kCommandCount> kNames = {
-        "unknown",        "VERSION",         "DMA_MAP",
-        "DMA_UNMAP",      "DEVICE_GET_INFO", "DEVICE_GET_REGION_INFO",
-        "DEVICE_GET_REGION_IO_FDS", "DEVICE_GET_IRQ_INFO", "DEVICE_SET_IRQS",
-        "REGION_READ",    "REGION_WRITE",    "DMA_READ",
-        "DMA_WRITE",      "DEVICE_RESET",    "DIRTY_PAGES",
-        "REGION_WRITE_MULTI", "DEVICE_FEATURE", "MIG_DATA_READ",
-        "MIG_DATA_WRITE"};
+    static constexpr std::array<const char*, kCommandCount> kNames = {"unknown",
+                                                                      "VERSION",
+                                                                      "DMA_MAP",
+                                                                      "DMA_UNMAP",
+                                                                      "DEVICE_GET_INFO",
+                                                                      "DEVICE_GET_REGION_INFO",
+                                                                      "DEVICE_GET_REGION_IO_FDS",
+                                                                      "DEVICE_GET_IRQ_INFO",
+                                                                      "DEVICE_SET_IRQS",
+                                                                      "REGION_READ",
+                                                                      "REGION_WRITE",
+                                                                      "DMA_READ",
+                                                                      "DMA_WRITE",
+                                                                      "DEVICE_RESET",
+                                                                      "DIRTY_PAGES",
+                                                                      "REGION_WRITE_MULTI",
+                                                                      "DEVICE_FEATURE",
+                                                                      "MIG_DATA_READ",
+                                                                      "MIG_DATA_WRITE"};
     return kNames[command < kNames.size() ? command : 0];
 }
 
-MessageChannel::MessageChannel(UniqueFd socket, std::string_view name,
-                               const ServerOptions& options, Stats& stats)
+MessageChannel::MessageChannel(UniqueFd socket, std::string_view name, const ServerOptions& options,
+                               Stats& stats)
     : socket_(std::move(socket)),
       name_(name),
       options_(options),
@@ -164,8 +177,8 @@ Status MessageChannel::send(Header header, std::span<const std::byte> first,
     }
     std::size_t sent = 0;
     if (output_.empty()) {
-        std::array<iovec, 3> pieces = {
-            piece(std::as_bytes(std::span(&header, 1))), piece(first), piece(second)};
+        std::array<iovec, 3> pieces = {piece(std::as_bytes(std::span(&header, 1))), piece(first),
+                                       piece(second)};
         const ssize_t result = send_some(socket_.get(), pieces, fds);
         if (result < 0 && !would_block(errno)) return Status(errno);
         if (result > 0) {

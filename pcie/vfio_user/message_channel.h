@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "pcie/vfio_user/options.h"
+#include "pcie/vfio_user/protocol.h"
+#include "pcie/vfio_user/status.h"
+#include "pcie/vfio_user/unique_fd.h"
+
 #include <sys/socket.h>
 
 #include <array>
@@ -10,11 +15,6 @@
 #include <span>
 #include <string_view>
 #include <vector>
-
-#include "pcie/vfio_user/options.h"
-#include "pcie/vfio_user/protocol.h"
-#include "pcie/vfio_user/status.h"
-#include "pcie/vfio_user/unique_fd.h"
 
 namespace cxsim::vfio_user {
 

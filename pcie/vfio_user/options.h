@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "pcie/vfio_user/protocol.h"
+
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -8,8 +10,6 @@
 #include <functional>
 #include <span>
 #include <string_view>
-
-#include "pcie/vfio_user/protocol.h"
 
 namespace cxsim::vfio_user {
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pcie/vfio_user/server.h"
 
+#include "pcie/vfio_user/sigbus_guard.h"
+
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -9,8 +11,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <utility>
-
-#include "pcie/vfio_user/sigbus_guard.h"
 
 namespace cxsim::vfio_user {
 namespace {

@@ -4,14 +4,14 @@
 // event loop and calls dispatch(), or lets poll_once() wait.
 #pragma once
 
-#include <memory>
-#include <string>
-#include <vector>
-
 #include "pcie/vfio_user/device.h"
 #include "pcie/vfio_user/endpoint.h"
 #include "pcie/vfio_user/options.h"
 #include "pcie/vfio_user/status.h"
+
+#include <memory>
+#include <string>
+#include <vector>
 
 namespace cxsim::vfio_user {
 
@@ -26,8 +26,9 @@ class Server {
     Server& operator=(const Server&) = delete;
 
     // Listens at `path`. A socket file there that nobody listens at is replaced. The device must
-    // outlive the endpoint. Errors: EADDRINUSE (somebody listens), EEXIST (no socket), ENAMETOOLONG,
-    // EINVAL (options or the device's regions are impossible), or an errno of the system.
+    // outlive the endpoint. Errors: EADDRINUSE (somebody listens), EEXIST (no socket),
+    // ENAMETOOLONG, EINVAL (options or the device's regions are impossible), or an errno of the
+    // system.
     Result<Endpoint*> listen(const std::string& path, Device& device);
     // The same for an already connected stream socket; taken over, closed also on error. When its
     // client leaves, the endpoint stays without one.

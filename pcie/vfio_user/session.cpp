@@ -38,7 +38,9 @@ void Session::end(const std::string& reason, bool protocol_error) {
     context_.request_attention();
 }
 
-void Session::abort(std::string_view reason) { end(std::string(reason), false); }
+void Session::abort(std::string_view reason) {
+    end(std::string(reason), false);
+}
 
 void Session::flush() {
     if (over_) return;
@@ -62,9 +64,8 @@ bool Session::received_end(MessageChannel::Received what) {
             return true;
         case MessageChannel::Received::kBadFrame: {
             const Header& header = channel_.bad_header();
-            end("impossible message header: command " + std::to_string(header.command) +
-                    ", size " + std::to_string(header.size) + ", flags " +
-                    std::to_string(header.flags),
+            end("impossible message header: command " + std::to_string(header.command) + ", size " +
+                    std::to_string(header.size) + ", flags " + std::to_string(header.flags),
                 true);
             return true;
         }
@@ -147,12 +148,12 @@ void Session::complain(const Header& header, Status status) {
         return;
     }
     --log_lines_left_;
-    context_.log(LogLevel::kWarning,
-                 std::string(command_name(header.command)) + " (command " +
-                     std::to_string(header.command) + ", " + std::to_string(header.size) +
-                     " bytes) refused: " + std::strerror(status.error()) +
-                     (log_lines_left_ == 0 ? "; further ones of this client are only counted"
-                                           : ""));
+    context_.log(
+        LogLevel::kWarning,
+        std::string(command_name(header.command)) + " (command " + std::to_string(header.command) +
+            ", " + std::to_string(header.size) +
+            " bytes) refused: " + std::strerror(status.error()) +
+            (log_lines_left_ == 0 ? "; further ones of this client are only counted" : ""));
 }
 
 Status Session::execute(Message& message) {
@@ -163,8 +164,7 @@ Status Session::execute(Message& message) {
         return Status(EINVAL);
     }
     if (message.fds_lost || (header.flags & kFlagError) != 0) return Status(EINVAL);
-    if (!message.fds.empty() && command != Command::kDmaMap &&
-        command != Command::kDeviceSetIrqs) {
+    if (!message.fds.empty() && command != Command::kDmaMap && command != Command::kDeviceSetIrqs) {
         return Status(EINVAL);
     }
     switch (command) {

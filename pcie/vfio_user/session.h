@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "pcie/vfio_user/device.h"
+#include "pcie/vfio_user/guest_memory.h"
+#include "pcie/vfio_user/interrupts.h"
+#include "pcie/vfio_user/message_channel.h"
+#include "pcie/vfio_user/options.h"
+#include "pcie/vfio_user/version.h"
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -12,13 +19,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "pcie/vfio_user/device.h"
-#include "pcie/vfio_user/guest_memory.h"
-#include "pcie/vfio_user/interrupts.h"
-#include "pcie/vfio_user/message_channel.h"
-#include "pcie/vfio_user/options.h"
-#include "pcie/vfio_user/version.h"
 
 namespace cxsim::vfio_user {
 
@@ -88,8 +88,8 @@ class Session final : public RemoteMemory {
     // session_dma.cpp
     Status dma_map(Message& message);
     Status dma_unmap(const Message& message);
-    Status request(Command command, const DmaAccessPayload& access,
-                   std::span<const std::byte> data, Clock::time_point deadline);
+    Status request(Command command, const DmaAccessPayload& access, std::span<const std::byte> data,
+                   Clock::time_point deadline);
     Status await_reply(std::uint16_t id, Command command, Clock::time_point deadline);
     Status lost_reply(std::uint16_t id, int error);
 

@@ -2,12 +2,12 @@
 //
 // The commands about the device: version, information, interrupts, region accesses. Each checks the
 // whole request first and puts the reply's payload into reply_.
+#include "pcie/vfio_user/session.h"
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <string>
-
-#include "pcie/vfio_user/session.h"
 
 namespace cxsim::vfio_user {
 
@@ -159,9 +159,8 @@ Status Session::region_write(const Message& message) {
     const Status allowed = check_access(request.region, request.offset, request.count, true);
     if (!allowed.ok()) return allowed;
     put(request);
-    return context_.device.write(
-        request.region, request.offset,
-        std::span<const std::byte>(message.body).subspan(sizeof(request)));
+    return context_.device.write(request.region, request.offset,
+                                 std::span<const std::byte>(message.body).subspan(sizeof(request)));
 }
 
 Status Session::region_write_multi(const Message& message) {
@@ -179,17 +178,16 @@ Status Session::region_write_multi(const Message& message) {
     std::uint64_t done = 0;
     for (std::uint64_t i = 0; i < count && !over_; ++i) {
         WriteMultiEntry entry;
-        std::memcpy(&entry, message.body.data() + sizeof(count) + i * sizeof(entry),
-                    sizeof(entry));
+        std::memcpy(&entry, message.body.data() + sizeof(count) + i * sizeof(entry), sizeof(entry));
         ++context_.stats.multi_writes;
         Status status(EINVAL);
         if (entry.count <= sizeof(entry.data)) {
             status = check_access(entry.region, entry.offset, entry.count, true);
         }
         if (status.ok()) {
-            status = context_.device.write(
-                entry.region, entry.offset,
-                std::as_bytes(std::span(entry.data)).subspan(0, entry.count));
+            status =
+                context_.device.write(entry.region, entry.offset,
+                                      std::as_bytes(std::span(entry.data)).subspan(0, entry.count));
         }
         if (status.ok()) {
             ++done;

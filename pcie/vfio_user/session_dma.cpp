@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The client's memory: its announcements, and access through messages where it gave no file.
+#include "pcie/vfio_user/session.h"
+
 #include <poll.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <string>
-
-#include "pcie/vfio_user/session.h"
 
 namespace cxsim::vfio_user {
 namespace {
@@ -132,8 +132,7 @@ Status Session::request(Command command, const DmaAccessPayload& access,
     Header header;
     header.id = next_id_++;
     header.command = static_cast<std::uint16_t>(command);
-    const Status sent =
-        channel_.send(header, std::as_bytes(std::span(&access, 1)), data, {});
+    const Status sent = channel_.send(header, std::as_bytes(std::span(&access, 1)), data, {});
     if (!sent.ok()) {
         end(std::string("client gone: ") + std::strerror(sent.error()), false);
         return Status(ECONNRESET);

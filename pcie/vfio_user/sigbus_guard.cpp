@@ -43,8 +43,7 @@ bool absorb(std::uintptr_t address) {
         const std::uintptr_t begin = slot.begin.load(std::memory_order_acquire);
         const std::uintptr_t end = slot.end.load(std::memory_order_acquire);
         if (begin == 0 || address < begin || address >= end) continue;
-        void* replaced = ::mmap(reinterpret_cast<void*>(begin), end - begin,
-                                PROT_READ | PROT_WRITE,
+        void* replaced = ::mmap(reinterpret_cast<void*>(begin), end - begin, PROT_READ | PROT_WRITE,
                                 MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (replaced == MAP_FAILED) return false;
         slot.faulted.store(true, std::memory_order_release);
@@ -113,11 +112,13 @@ SigbusGuard& SigbusGuard::operator=(SigbusGuard&& other) noexcept {
     return *this;
 }
 
-SigbusGuard::~SigbusGuard() { release(); }
+SigbusGuard::~SigbusGuard() {
+    release();
+}
 
 bool SigbusGuard::faulted() const {
-    return slot_ >= 0 && slots[static_cast<std::size_t>(slot_)].faulted.load(
-                             std::memory_order_acquire);
+    return slot_ >= 0 &&
+           slots[static_cast<std::size_t>(slot_)].faulted.load(std::memory_order_acquire);
 }
 
 void SigbusGuard::release() {
@@ -132,6 +133,8 @@ void SigbusGuard::release() {
     slot_ = -1;
 }
 
-std::uint64_t SigbusGuard::total_faults() { return fault_count.load(std::memory_order_acquire); }
+std::uint64_t SigbusGuard::total_faults() {
+    return fault_count.load(std::memory_order_acquire);
+}
 
 }  // namespace cxsim::vfio_user

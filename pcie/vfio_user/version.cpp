@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pcie/vfio_user/version.h"
 
+#include "pcie/vfio_user/protocol.h"
+
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <cerrno>
-#include <nlohmann/json.hpp>
 #include <string_view>
-
-#include "pcie/vfio_user/protocol.h"
 
 namespace cxsim::vfio_user {
 namespace {
@@ -24,7 +25,9 @@ bool read_number(const nlohmann::json& object, const char* name, std::uint64_t& 
     return true;
 }
 
-bool is_page_size_mask(std::uint64_t pgsizes) { return pgsizes != 0 && (pgsizes & 0xfff) == 0; }
+bool is_page_size_mask(std::uint64_t pgsizes) {
+    return pgsizes != 0 && (pgsizes & 0xfff) == 0;
+}
 
 }  // namespace
 

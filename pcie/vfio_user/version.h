@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "pcie/vfio_user/options.h"
+#include "pcie/vfio_user/status.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
-
-#include "pcie/vfio_user/options.h"
-#include "pcie/vfio_user/status.h"
 
 namespace cxsim::vfio_user {
 
@@ -28,7 +28,7 @@ struct ClientCapabilities {
 // Both sides' limits together, in force for the session.
 struct Agreement {
     std::uint16_t minor = 0;
-    std::uint64_t peer_max_fds = 1;               // what we may send at once
+    std::uint64_t peer_max_fds = 1;                // what we may send at once
     std::uint64_t peer_max_data_xfer_size = 4096;  // bytes of a DMA_READ or DMA_WRITE
     std::uint64_t max_dma_maps = 65535;
     std::uint64_t dma_alignment = 4096;

@@ -3,6 +3,8 @@
 // A hostile client: the input is a list of steps, each of which puts bytes (with or without
 // descriptors) into a socket pair whose other end a small device is served at. Nothing may crash,
 // hang, or stay behind.
+#include "pcie/vfio_user/server.h"
+
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -17,8 +19,6 @@
 #include <cstring>
 #include <span>
 #include <vector>
-
-#include "pcie/vfio_user/server.h"
 
 namespace {
 
@@ -178,6 +178,62 @@ std::vector<std::uint8_t> version_message() {
     return framed(1, 0, 0, body);
 }
 
+template <typename T>
+std::vector<std::uint8_t> payload(const T& value) {
+    std::vector<std::uint8_t> out(sizeof(T));
+    std::memcpy(out.data(), &value, sizeof(T));
+    return out;
+}
+
+// A request of sound form with small numbers, so that maps, vectors and accesses meet each other,
+// which random bytes rarely bring about.
+std::vector<std::uint8_t> sensible(Input& input) {
+    const std::uint8_t what = input.byte();
+    const std::uint8_t a = input.byte();
+    const std::uint8_t b = input.byte();
+    const std::uint32_t no_reply = (what & 0x80) != 0 ? kFlagNoReply : 0;
+    const auto flags = static_cast<std::uint8_t>(no_reply);
+    switch (what & 7) {
+        case 0:
+            return framed(2, flags, a,
+                          payload(DmaMapPayload{32, a & 3u, (a >> 2 & 3u) * 4096u,
+                                                (b & 15u) * 4096u, ((b >> 4) & 3u) * 4096u}));
+        case 1:
+            return framed(3, flags, a,
+                          payload(DmaUnmapPayload{24, (a & 0x3fu) == 0 ? kDmaUnmapAll : 0,
+                                                  (a & 0x3fu) == 0 ? 0 : (b & 15u) * 4096u,
+                                                  (a & 0x3fu) == 0 ? 0 : ((b >> 4) & 3u) * 4096u}));
+        case 2:
+            return framed(8, flags, a,
+                          payload(IrqSetPayload{20, a & 0x3fu, b & 3u, b >> 2 & 7u, b >> 5 & 3u}));
+        case 3:
+            return framed(9, flags, a, payload(RegionAccessPayload{b, a & 1u, a >> 1 & 15u}));
+        case 4: {
+            auto body = payload(RegionAccessPayload{b, a & 7u, 4});
+            body.resize(body.size() + 4, b);
+            return framed(10, flags, a, body);
+        }
+        case 5: {
+            // The answer to a DMA_READ or DMA_WRITE: ids count up from 1.
+            auto body = payload(DmaAccessPayload{a * 256u + (b & 1u) * 4000u, 64});
+            if ((b & 1) == 0) body.resize(body.size() + 64, b);
+            return framed((b & 1) == 0 ? 11 : 12, (b & 2) == 0 ? 0x01 : 0x21,
+                          static_cast<std::uint8_t>(b >> 2), body);
+        }
+        case 6: {
+            auto body = payload(std::uint64_t{2});
+            for (int i = 0; i < 2; ++i) {
+                const auto entry = payload(
+                    WriteMultiEntry{static_cast<std::uint64_t>(b + i), a & 7u, a >> 4 & 15u, {}});
+                body.insert(body.end(), entry.begin(), entry.end());
+            }
+            return framed(15, flags, a, body);
+        }
+        default:
+            return framed(5, flags, a, payload(RegionInfoPayload{b, 0, a & 15u, 0, 0, 0}));
+    }
+}
+
 // The lowest free number: grows when something is not closed.
 int next_fd() {
     const int fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -233,11 +289,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                 case 3:
                     (void)::eventfd_write(event.get(), 1);
                     break;
+                case 4:
+                case 5:
+                case 6:
+                    send_bytes(client.get(), sensible(input), std::span(fds).subspan(0, fd_count));
+                    break;
                 default: {
                     const std::uint8_t command = input.byte();
                     const std::uint8_t flags = input.byte();
                     const std::uint8_t id = input.byte();
-                    const auto message = framed(command, flags & 0x31, id, input.take(input.byte()));
+                    const auto message =
+                        framed(command, flags & 0x31, id, input.take(input.byte()));
                     send_bytes(client.get(), message, std::span(fds).subspan(0, fd_count));
                 }
             }

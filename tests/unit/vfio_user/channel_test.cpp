@@ -39,8 +39,8 @@ TEST_CASE("messages glued into one send are handled one by one, in order", "[cha
 
 TEST_CASE("a message that trickles in byte by byte is handled once it is whole", "[channel]") {
     Bench bench;
-    const Bytes version = Client::frame(Command::kVersion,
-                                        Client::version_body(Client::kCapabilities));
+    const Bytes version =
+        Client::frame(Command::kVersion, Client::version_body(Client::kCapabilities));
     const Bytes stream = version + read_frame(9, 0x10);
     for (std::size_t i = 0; i < stream.size(); ++i) {
         CHECK(bench.device.reads == 0);
@@ -67,8 +67,8 @@ TEST_CASE("pipelined maps each keep their own descriptor", "[channel]") {
             REQUIRE(::pwrite(files.back().get(), &mark, sizeof(mark), 0) == sizeof(mark));
             fds.push_back(files.back().get());
         }
-        bench.client->send(Command::kDmaMap,
-                           bytes_of(DmaMapPayload{32, 3, 0, i * 4096, 4096}), 0, fds);
+        bench.client->send(Command::kDmaMap, bytes_of(DmaMapPayload{32, 3, 0, i * 4096, 4096}), 0,
+                           fds);
     }
     for (int i = 0; i < 12; ++i) CHECK(bench.client->receive()->error() == 0);
     for (std::uint64_t i = 0; i < 12; ++i) {
@@ -98,9 +98,9 @@ TEST_CASE("a descriptor that comes with the body belongs to that message", "[cha
 }
 
 TEST_CASE("an impossible size or type ends the connection at once", "[channel]") {
-    const std::vector<Bytes> headers = {raw_header(0), raw_header(15), raw_header(0xffffffff),
-                                        raw_header((1u << 20) + 4096), raw_header(32, 2),
-                                        raw_header(32, 0xf)};
+    const std::vector<Bytes> headers = {raw_header(0),          raw_header(15),
+                                        raw_header(0xffffffff), raw_header((1u << 20) + 4096),
+                                        raw_header(32, 2),      raw_header(32, 0xf)};
     for (const Bytes& header : headers) {
         Bench bench;
         bench.client->negotiate();
@@ -152,8 +152,8 @@ TEST_CASE("a client that reads no replies is no longer read from, and nothing is
     constexpr std::uint16_t kReads = 64;
     bench.client->set_server(nullptr);
     for (std::uint16_t i = 0; i < kReads; ++i) {
-        bench.client->send_raw(Client::frame(
-            Command::kRegionRead, bytes_of(RegionAccessPayload{0, 3, 64 * 1024}), 0, i));
+        bench.client->send_raw(Client::frame(Command::kRegionRead,
+                                             bytes_of(RegionAccessPayload{0, 3, 64 * 1024}), 0, i));
     }
     bench.drain();
     CHECK(bench.device.reads < kReads);
@@ -178,8 +178,8 @@ TEST_CASE("a stalled client that dies is torn down", "[channel]") {
     Bench bench(options);
     bench.client->negotiate();
     for (std::uint16_t i = 0; i < 64; ++i) {
-        bench.client->send_raw(Client::frame(
-            Command::kRegionRead, bytes_of(RegionAccessPayload{0, 3, 64 * 1024}), 0, i));
+        bench.client->send_raw(Client::frame(Command::kRegionRead,
+                                             bytes_of(RegionAccessPayload{0, 3, 64 * 1024}), 0, i));
     }
     bench.drain();
     bench.client->close();

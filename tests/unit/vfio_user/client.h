@@ -4,6 +4,9 @@
 // with the server except the structures of the wire format.
 #pragma once
 
+#include "pcie/vfio_user/server.h"
+
+#include <catch2/catch_test_macros.hpp>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -12,7 +15,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <catch2/catch_test_macros.hpp>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -23,8 +25,6 @@
 #include <string>
 #include <thread>
 #include <vector>
-
-#include "pcie/vfio_user/server.h"
 
 namespace cxsim::vfio_user::test {
 
@@ -54,7 +54,9 @@ inline UniqueFd make_memfd(std::size_t size) {
     return fd;
 }
 
-inline UniqueFd make_eventfd() { return UniqueFd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)); }
+inline UniqueFd make_eventfd() {
+    return UniqueFd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+}
 
 // How often the eventfd was written since last asked.
 inline std::uint64_t signals(const UniqueFd& fd) {
@@ -91,7 +93,9 @@ class TestDevice : public Device {
 
     TestDevice() : bar_file(make_memfd(kBarSize)), memory(kPciRegionCount) {
         infos.resize(kPciRegionCount);
-        infos[0] = {.size = kBarSize, .fd = bar_file.get(), .fd_offset = 0,
+        infos[0] = {.size = kBarSize,
+                    .fd = bar_file.get(),
+                    .fd_offset = 0,
                     .mmap_areas = {{0x4000, 0x2000}, {0x8000, 0x1000}}};
         infos[2] = {.size = 4096, .writable = false, .fd = -1, .fd_offset = 0, .mmap_areas = {}};
         infos[3] = {.size = std::size_t{2} << 20, .fd = -1, .fd_offset = 0, .mmap_areas = {}};
@@ -237,8 +241,7 @@ class Client {
             message.msg_iovlen = 1;
             message.msg_control = control.data();
             message.msg_controllen = control.size();
-            const ssize_t got =
-                ::recvmsg(socket_.get(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+            const ssize_t got = ::recvmsg(socket_.get(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
             if (got < 0 && errno != EAGAIN) return false;
             if (got == 0) return false;
             if (got < 0) {
@@ -312,16 +315,15 @@ class Client {
         return call(Command::kRegionRead, bytes_of(RegionAccessPayload{offset, region, count}));
     }
     static Bytes write_body(std::uint32_t region, std::uint64_t offset, const Bytes& data) {
-        return bytes_of(RegionAccessPayload{offset, region,
-                                            static_cast<std::uint32_t>(data.size())}) +
+        return bytes_of(
+                   RegionAccessPayload{offset, region, static_cast<std::uint32_t>(data.size())}) +
                data;
     }
     Reply write(std::uint32_t region, std::uint64_t offset, const Bytes& data) {
         return call(Command::kRegionWrite, write_body(region, offset, data));
     }
     Reply set_irqs(std::uint32_t flags, std::uint32_t index, std::uint32_t start,
-                   std::uint32_t count, const std::vector<int>& fds = {},
-                   const Bytes& bools = {}) {
+                   std::uint32_t count, const std::vector<int>& fds = {}, const Bytes& bools = {}) {
         return call(Command::kDeviceSetIrqs,
                     bytes_of(IrqSetPayload{static_cast<std::uint32_t>(20 + bools.size()), flags,
                                            index, start, count}) +

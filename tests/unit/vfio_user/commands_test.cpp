@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <linux/vfio.h>
-
 #include "tests/unit/vfio_user/client.h"
+
+#include <linux/vfio.h>
 
 using namespace cxsim::vfio_user;
 using namespace cxsim::vfio_user::test;
@@ -73,8 +73,8 @@ TEST_CASE("GET_REGION_INFO gives sizes, rights and the mappable areas with a des
         CHECK(reply.as<SparseMmapArea>(64).size == 0x1000);
         REQUIRE(reply.fds.size() == 1);
         // The descriptor is the device's file: what is written through it arrives.
-        void* mine = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED,
-                            reply.fds[0].get(), 0x4000);
+        void* mine =
+            ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, reply.fds[0].get(), 0x4000);
         REQUIRE(mine != MAP_FAILED);
         std::memcpy(mine, "door", 4);
         std::array<char, 4> seen{};
@@ -262,12 +262,12 @@ TEST_CASE("DEVICE_RESET resets and takes no payload", "[commands]") {
 TEST_CASE("migration, unknown commands and the server's own are refused", "[commands]") {
     Bench bench;
     bench.client->negotiate();
-    for (const auto command : {Command::kDirtyPages, Command::kDeviceFeature,
-                               Command::kMigDataRead, Command::kMigDataWrite}) {
+    for (const auto command : {Command::kDirtyPages, Command::kDeviceFeature, Command::kMigDataRead,
+                               Command::kMigDataWrite}) {
         CHECK(bench.client->call(command, Bytes(16)).error() == ENOTSUP);
     }
-    for (const auto command : {Command::kDmaRead, Command::kDmaWrite, Command{0}, Command{19},
-                               Command{0xffff}}) {
+    for (const auto command :
+         {Command::kDmaRead, Command::kDmaWrite, Command{0}, Command{19}, Command{0xffff}}) {
         CHECK(bench.client->call(command, Bytes(16)).error() == EINVAL);
     }
     CHECK(bench.endpoint->stats().commands[0] == 3);
@@ -283,11 +283,12 @@ TEST_CASE("descriptors where none belong are refused and closed", "[commands]") 
               ->call(Command::kRegionRead, bytes_of(RegionAccessPayload{0, 0, 4}), {stray.get()})
               .error() == EINVAL);
     const std::vector<int> many(17, stray.get());
-    CHECK(bench.client
-              ->call(Command::kDeviceSetIrqs,
-                     bytes_of(IrqSetPayload{20, kIrqSetDataEventfd | kIrqSetActionTrigger, 2, 0, 17}),
-                     many)
-              .error() == EINVAL);
+    CHECK(
+        bench.client
+            ->call(Command::kDeviceSetIrqs,
+                   bytes_of(IrqSetPayload{20, kIrqSetDataEventfd | kIrqSetActionTrigger, 2, 0, 17}),
+                   many)
+            .error() == EINVAL);
     CHECK(open_fds() == before + 1);
 }
 
@@ -295,7 +296,9 @@ TEST_CASE("every message is traced and complaints are limited", "[commands]") {
     std::vector<std::pair<bool, std::uint16_t>> seen;
     int lines = 0;
     ServerOptions options;
-    options.trace = [&](const MessageTrace& m) { seen.push_back({m.from_client, m.header.command}); };
+    options.trace = [&](const MessageTrace& m) {
+        seen.push_back({m.from_client, m.header.command});
+    };
     options.log = [&](LogLevel level, std::string_view) { lines += level == LogLevel::kWarning; };
     Bench bench(options);
     bench.client->negotiate();

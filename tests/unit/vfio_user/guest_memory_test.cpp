@@ -222,9 +222,15 @@ TEST_CASE("a client that truncates its memory is dropped and the server lives", 
     Bytes buffer(16);
     REQUIRE(bench.memory().read(0x8000, buffer).ok());
     REQUIRE(::ftruncate(ram.get(), 4096) == 0);
-    SECTION("seen by a read") { CHECK(bench.memory().read(0x8000, buffer).error() == EFAULT); }
-    SECTION("seen by a write") { CHECK(bench.memory().write(0xf000, buffer).error() == EFAULT); }
-    SECTION("seen through a pointer") { CHECK(pointer[0] == std::byte{0}); }
+    SECTION("seen by a read") {
+        CHECK(bench.memory().read(0x8000, buffer).error() == EFAULT);
+    }
+    SECTION("seen by a write") {
+        CHECK(bench.memory().write(0xf000, buffer).error() == EFAULT);
+    }
+    SECTION("seen through a pointer") {
+        CHECK(pointer[0] == std::byte{0});
+    }
     bench.drain();
     CHECK_FALSE(bench.endpoint->connected());
     CHECK(bench.endpoint->stats().memory_faults == 1);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pcie/vfio_user/interrupts.h"
 
-#include <fcntl.h>
-
 #include "tests/unit/vfio_user/client.h"
+
+#include <fcntl.h>
 
 using namespace cxsim::vfio_user;
 using namespace cxsim::vfio_user::test;
@@ -70,8 +70,9 @@ TEST_CASE("a count of zero disables the whole type", "[interrupts]") {
     const UniqueFd event = make_eventfd();
     const std::size_t before = open_fds();
     for (std::uint32_t i = 0; i < 64; i += 16) {
-        CHECK(bench.client->set_irqs(kAssign, 2, i, 16, std::vector<int>(16, event.get()))
-                  .error() == 0);
+        CHECK(
+            bench.client->set_irqs(kAssign, 2, i, 16, std::vector<int>(16, event.get())).error() ==
+            0);
     }
     CHECK(open_fds() == before + 64);
     CHECK(bench.client->set_irqs(kIrqSetDataNone | kIrqSetActionTrigger, 2, 0, 0).error() == 0);
@@ -106,12 +107,10 @@ TEST_CASE("a masked interrupt is kept and delivered once when unmasked", "[inter
     CHECK(bench.irqs().pending(0, 0));
     CHECK(signals(event) == 0);
     // A boolean of zero leaves it as it is.
-    CHECK(bench.client
-              ->set_irqs(kIrqSetDataBool | kIrqSetActionUnmask, 0, 0, 1, {}, {std::byte{0}})
+    CHECK(bench.client->set_irqs(kIrqSetDataBool | kIrqSetActionUnmask, 0, 0, 1, {}, {std::byte{0}})
               .error() == 0);
     CHECK(signals(event) == 0);
-    CHECK(bench.client
-              ->set_irqs(kIrqSetDataBool | kIrqSetActionUnmask, 0, 0, 1, {}, {std::byte{1}})
+    CHECK(bench.client->set_irqs(kIrqSetDataBool | kIrqSetActionUnmask, 0, 0, 1, {}, {std::byte{1}})
               .error() == 0);
     CHECK(signals(event) == 1);
     CHECK_FALSE(bench.irqs().pending(0, 0));
@@ -144,8 +143,7 @@ TEST_CASE("the client may unmask and mask through eventfds, without messages", "
     const UniqueFd unmask = make_eventfd();
     const UniqueFd mask = make_eventfd();
     CHECK(bench.client->set_irqs(kAssign, 0, 0, 1, {event.get()}).error() == 0);
-    CHECK(bench.client
-              ->set_irqs(kIrqSetDataEventfd | kIrqSetActionUnmask, 0, 0, 1, {unmask.get()})
+    CHECK(bench.client->set_irqs(kIrqSetDataEventfd | kIrqSetActionUnmask, 0, 0, 1, {unmask.get()})
               .error() == 0);
     CHECK(bench.client->set_irqs(kIrqSetDataEventfd | kIrqSetActionMask, 0, 0, 1, {mask.get()})
               .error() == 0);
@@ -190,8 +188,9 @@ TEST_CASE("malformed SET_IRQS are refused and change nothing", "[interrupts]") {
     CHECK(client.set_irqs(kIrqSetDataBool | kIrqSetActionTrigger, 2, 0, 4, {}, Bytes(3)).error() ==
           EINVAL);
     CHECK(client.call(Command::kDeviceSetIrqs, Bytes(19)).error() == EINVAL);
-    CHECK(client.call(Command::kDeviceSetIrqs, bytes_of(IrqSetPayload{19, none, 2, 0, 1})).error() ==
-          EINVAL);
+    CHECK(
+        client.call(Command::kDeviceSetIrqs, bytes_of(IrqSetPayload{19, none, 2, 0, 1})).error() ==
+        EINVAL);
     CHECK(bench.device.irq_changes.empty());
     CHECK_FALSE(bench.irqs().enabled(2, 0));
 }

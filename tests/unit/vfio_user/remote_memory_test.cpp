@@ -2,9 +2,9 @@
 //
 // Memory without a file: the server asks the client. The client runs on a thread of its own here,
 // since the server waits for it.
-#include <atomic>
-
 #include "tests/unit/vfio_user/client.h"
+
+#include <atomic>
 
 using namespace cxsim::vfio_user;
 using namespace cxsim::vfio_user::test;

@@ -3,12 +3,12 @@
 // Sockets and the clients that come and go.
 #include "pcie/vfio_user/server.h"
 
+#include "tests/unit/vfio_user/client.h"
+
 #include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <fstream>
-
-#include "tests/unit/vfio_user/client.h"
 
 using namespace cxsim::vfio_user;
 using namespace cxsim::vfio_user::test;
@@ -29,11 +29,13 @@ void work(Client& client, const UniqueFd& ram, const UniqueFd& event) {
     client.negotiate();
     CHECK(client.map(0, 1 << 20, 3, ram.get()).error() == 0);
     CHECK(client.map(0xfffc0000, 0x40000, 1).error() == 0);
-    CHECK(client.set_irqs(kIrqSetDataEventfd | kIrqSetActionTrigger, 2, 0, 4,
-                          std::vector<int>(4, event.get()))
+    CHECK(client
+              .set_irqs(kIrqSetDataEventfd | kIrqSetActionTrigger, 2, 0, 4,
+                        std::vector<int>(4, event.get()))
               .error() == 0);
-    CHECK(client.set_irqs(kIrqSetDataEventfd | kIrqSetActionUnmask, 0, 0, 1, {event.get()})
-              .error() == 0);
+    CHECK(
+        client.set_irqs(kIrqSetDataEventfd | kIrqSetActionUnmask, 0, 0, 1, {event.get()}).error() ==
+        0);
     CHECK(client.write(0, 0, pattern(4)).error() == 0);
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pcie/vfio_user/version.h"
 
-#include <nlohmann/json.hpp>
-
 #include "tests/unit/vfio_user/client.h"
+
+#include <nlohmann/json.hpp>
 
 using namespace cxsim::vfio_user;
 using namespace cxsim::vfio_user::test;
@@ -17,8 +17,8 @@ Result<ClientCapabilities> parse(const std::string& json) {
 nlohmann::json reply_json(const Reply& reply) {
     REQUIRE(reply.body.size() > sizeof(VersionPayload));
     REQUIRE(reply.body.back() == std::byte{0});
-    return nlohmann::json::parse(
-        reinterpret_cast<const char*>(reply.body.data()) + sizeof(VersionPayload));
+    return nlohmann::json::parse(reinterpret_cast<const char*>(reply.body.data()) +
+                                 sizeof(VersionPayload));
 }
 
 }  // namespace
@@ -56,8 +56,8 @@ TEST_CASE("malformed capabilities are refused", "[version]") {
 
 TEST_CASE("the reply to VERSION names only what the client named", "[version]") {
     Bench bench;
-    const Reply reply = bench.client->call(Command::kVersion,
-                                           Client::version_body(Client::kCapabilities, 0, 3));
+    const Reply reply =
+        bench.client->call(Command::kVersion, Client::version_body(Client::kCapabilities, 0, 3));
     REQUIRE(reply.error() == 0);
     CHECK(reply.as<VersionPayload>().major == 0);
     CHECK(reply.as<VersionPayload>().minor == 0);
