@@ -34,7 +34,7 @@ class Cache:
             self.root.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise GuestUnavailable(f"cannot create the cache {self.root}: {error.strerror}; "
-                             "set CXSIM_CACHE to a writable directory") from error
+                                   "set CXSIM_CACHE to a writable directory") from error
 
     def path(self, *parts):
         path = self.root.joinpath(*parts)
@@ -131,8 +131,9 @@ class Cache:
                 shutil.rmtree(item, ignore_errors=True)
                 excess -= size
         if excess > 0:
-            raise GuestUnavailable(f"{self.root} would pass {megabytes(BUDGET)} by {megabytes(excess)}; "
-                             "remove it (scripts/guest --clean) and start again")
+            raise GuestUnavailable(
+                f"{self.root} would pass {megabytes(BUDGET)} by {megabytes(excess)}; remove it "
+                "(scripts/guest --clean) and start again")
 
 
 def last_use(path):

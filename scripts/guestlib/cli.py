@@ -5,13 +5,14 @@ import argparse
 import re
 import shutil
 import sys
+import tempfile
 import threading
 
 from . import diagnose, kernels, procs, setup
 from .cache import Cache
 from .common import Deadline, GuestError, GuestTimeout, emit, say, set_quiet
 from .guest import Guest, interactive
-from .server import CARDS, Server
+from .server import CARDS, Server, ensure_built
 
 LOG_STATUS = 3
 DEFAULT_CARD = "connectx5"
@@ -50,7 +51,8 @@ def _parser():
         prog="scripts/guest", description=DESCRIPTION, epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kernel", default=kernels.default_name(), metavar="6.1|6.12|newest|PATH",
-                        help="kernel (default %(default)s); PATH: a bzImage or a directory with one")
+                        help="kernel (default %(default)s); PATH: a bzImage or a directory that "
+                             "holds one")
     parser.add_argument("--modules", metavar="DIR",
                         help="for --kernel PATH: directory with lib/modules/RELEASE")
     parser.add_argument("--card", action="append", default=[], choices=CARDS, metavar="NAME",
@@ -64,7 +66,8 @@ def _parser():
     parser.add_argument("--exec", metavar="CMD", help="bash script to run in the guest "
                         "(every guest's that has no --execK)")
     parser.add_argument("--guests", type=int, default=1, metavar="N",
-                        help="number of machines at once; --exec0 CMD, --exec1 CMD, ... per machine")
+                        help="number of machines at once; --exec0 CMD, --exec1 CMD, ... per "
+                             "machine")
     parser.add_argument("--timeout", type=float, default=300.0, metavar="S",
                         help="seconds for everything after the cache is made (default %(default)g)")
     parser.add_argument("--memory", default="1G", metavar="SIZE",
@@ -73,7 +76,8 @@ def _parser():
                         help="processors of a guest (default %(default)s)")
     parser.add_argument("--cold", action="store_true", help="boot from power-on with the cards in "
                         "their slots instead of restoring the snapshot and plugging them in")
-    parser.add_argument("--no-driver", action="store_true", help="do not load mlx5_core and mlx5_ib")
+    parser.add_argument("--no-driver", action="store_true",
+                        help="do not load mlx5_core and mlx5_ib")
     parser.add_argument("--allow-log", action="append", default=[], metavar="REGEX",
                         help="kernel log lines that do not fail the run, repeatable")
     parser.add_argument("--packages", default="", metavar="'P Q'",
@@ -150,7 +154,7 @@ class Run:
     def __init__(self, options, cache, folder):
         self.options, self.cache, self.folder = options, cache, folder
         self.deadline = None
-        self.server = None
+        self.server = self.sockets_folder = None
         self.guests = []
         self.statuses = [None] * options.guests
 
@@ -161,6 +165,8 @@ class Run:
             options.modules, options.cold, options.refresh, self.folder)
         if options.prepare:
             return 0
+        if any(self._cards_to_serve()):
+            ensure_built()
         self.deadline = Deadline(options.timeout)
         try:
             sockets = self._serve()
@@ -187,6 +193,7 @@ class Run:
                 guest.close()
             if self.server:
                 self.server.close()
+                shutil.rmtree(self.sockets_folder, ignore_errors=True)
 
     def _name(self, number):
         return "guest" if self.options.guests == 1 else f"guest{number}"
@@ -194,21 +201,26 @@ class Run:
     def _serve(self):
         """Starts one server for all cards; the socket paths per guest."""
         options = self.options
-        attached = [options.own["attach"].get(n) or (options.attach if n == 0 else [])
-                    for n in range(options.guests)]
-        cards = [[] if attached[n] else cards_of(options, n) for n in range(options.guests)]
+        cards = self._cards_to_serve()
         flat = [card for part in cards for card in part]
         if flat:
-            self.sockets_folder = self.folder / "sockets"
-            import tempfile
+            # A short path: a socket's address holds 107 bytes.
             self.sockets_folder = tempfile.mkdtemp(prefix="cxsim-serve.")
             self.server = Server(flat, self.sockets_folder, self.folder / "server.log",
                                  options.serve_option).launch()
         sockets, rest = [], list(self.server.sockets) if self.server else []
         for number in range(options.guests):
             taken, rest = rest[:len(cards[number])], rest[len(cards[number]):]
-            sockets.append(attached[number] or taken)
+            sockets.append(self._attached(number) or taken)
         return sockets
+
+    def _attached(self, number):
+        options = self.options
+        return options.own["attach"].get(number) or (options.attach if number == 0 else [])
+
+    def _cards_to_serve(self):
+        return [[] if self._attached(n) else cards_of(self.options, n)
+                for n in range(self.options.guests)]
 
     def _one(self, number):
         guest, options = self.guests[number], self.options

@@ -90,8 +90,8 @@ def mirrors(entries):
     security = sorted((e for e in usable if _SECURITY.match(e.suite)), key=Entry.rank)
     if not archive:
         raise GuestUnavailable("no Debian archive found in /etc/apt/sources.list or "
-                         "/etc/apt/sources.list.d: scripts/guest takes its QEMU, kernels and "
-                         "tools from the mirror named there")
+                               "/etc/apt/sources.list.d: scripts/guest takes its QEMU, kernels and "
+                               "tools from the mirror named there")
     return archive[0].uri, security[0].uri if security else None
 
 
@@ -145,7 +145,7 @@ APT::Install-Recommends "false";
         if status != 0:
             tail = "\n".join(output.strip().splitlines()[-8:])
             raise GuestUnavailable(f"{' '.join(arguments[:3])} … failed with status {status} "
-                             f"(apt root {self.base}):\n{tail}")
+                                   f"(apt root {self.base}):\n{tail}")
         return output
 
     def update(self, force=False):
@@ -219,8 +219,8 @@ APT::Install-Recommends "false";
                 progress.update(sum(_size(folder / row[2]) for row in rows))
                 if time.monotonic() > end:
                     procs.kill(child)
-                    raise GuestUnavailable(f"{what}: download not finished after {APT_TIMEOUT:.0f} s; "
-                                     "run again, it goes on where it was")
+                    raise GuestUnavailable(f"{what}: download not finished after "
+                                           f"{APT_TIMEOUT:.0f} s; run again, it goes on")
             output += child.stdout.read() or b""
             child.stdout.close()
             procs.terminate(child)
@@ -228,7 +228,7 @@ APT::Install-Recommends "false";
             if child.returncode != 0 or bad:
                 tail = "\n".join(output.decode(errors="replace").strip().splitlines()[-6:])
                 raise GuestUnavailable(f"{what}: download failed ({', '.join(bad[:3]) or 'apt'}); "
-                                 f"run again, it goes on where it was:\n{tail}")
+                                       f"run again, it goes on where it was:\n{tail}")
         progress.finish()
         return [folder / row[2] for row in rows]
 
@@ -290,13 +290,10 @@ def merge_usr(folder):
 
 
 def bookworm(cache):
+    """Backports are there for the 6.12 kernel; apt prefers the release for everything else."""
     return AptRoot(cache, "bookworm", [("bookworm", False), ("bookworm-updates", False),
-                                       ("bookworm-security", True)])
-
-
-def bookworm_backports(cache):
-    return AptRoot(cache, "bookworm-backports", [
-        ("bookworm", False), ("bookworm-backports", False), ("bookworm-security", True)])
+                                       ("bookworm-security", True),
+                                       ("bookworm-backports", False)])
 
 
 def trixie(cache):

@@ -37,7 +37,7 @@ def report(guest, server=None, reason=""):
     else:
         out.append("QEMU: ended; it said:\n" + guest.qemu_log_tail())
     answered = False
-    if guest.alive() and guest._aux is not None and guest._aux.boot_id:
+    if guest.alive() and guest.was_ready():
         try:
             result = guest.aside(_BLOCKED, Deadline(8))
             out.append("agent: answers; blocked tasks and their kernel stacks:\n"
@@ -52,10 +52,9 @@ def report(guest, server=None, reason=""):
                    + _try(lambda: _sysrq(guest)))
         out.append("registers of CPU 0:\n" + _indent(_try(
             lambda: "\n".join(guest.hmp("info registers").splitlines()[:6]))))
-    records = guest.dmesg(Deadline(3)) if guest.alive() else (
-        list(guest._log.records) if guest._log else [])
-    out.append("last kernel log records:\n" + _indent("\n".join(map(str, records[-15:]))
-                                                       or "(none)"))
+    records = guest.dmesg(Deadline(3))
+    last = "\n".join(map(str, records[-15:])) or "(none)"
+    out.append("last kernel log records:\n" + _indent(last))
     out.append(f"last serial lines ({guest.serial_log}):\n" + _indent(tail(guest.serial_log, 15)))
     if server is not None:
         out.append(f"server (pid {server.pid}): {'running' if server.alive() else 'ended'}; "

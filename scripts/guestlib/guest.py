@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One virtual machine: start (from a snapshot or cold), run commands, reboot, kill, judge its log."""
+"""One virtual machine: start (snapshot or cold), run commands, reboot, kill, judge its log."""
 
 import os
 import pathlib
@@ -272,6 +272,10 @@ class Guest:
         """Runs on the second channel, also while `run` is busy."""
         return self._aux.run(script, deadline or Deadline(10))
 
+    def was_ready(self):
+        """Whether the agent of this machine has ever answered."""
+        return self._aux is not None and self._aux.boot_id is not None
+
     def running_command(self):
         return self._exec.busy_with if self._exec is not None else None
 
@@ -297,8 +301,8 @@ class Guest:
         as long as the guest answers."""
         if self._log is None:
             return []
-        if self._aux is None or self._aux.boot_id is None:
-            return list(self._log.records)  # nobody there yet to mark the end
+        if not self.was_ready() or not self.alive():
+            return list(self._log.records)  # nobody there to mark the end
         self._marked += 1
         mark = f"cxsim-mark-{os.getpid()}-{self._marked}-{os.urandom(4).hex()}"
         deadline = deadline or Deadline(10)
@@ -353,9 +357,11 @@ def interactive(guest):
     def shell():
         try:
             answer.append(guest.run(
+                # Not the script's last command: bash would become it, and setsid, then a leader,
+                # would fork and end at once.
                 f"stty -F /dev/hvc0 sane rows {size.lines} cols {size.columns}\n"
                 f"TERM={shlex.quote(os.environ.get('TERM', 'linux'))} "
-                "exec busybox setsid -c bash -l <>/dev/hvc0 >&0 2>&1", Deadline(10**9)).status)
+                "busybox setsid -c bash -l <>/dev/hvc0 >&0 2>&1\nexit $?", Deadline(10**9)).status)
         except GuestError as error:
             say(str(error), always=True)
             answer.append(error.exit_status)
@@ -380,5 +386,3 @@ def interactive(guest):
         sock.close()
     thread.join(2)
     return answer[0] if answer else 70
-
-

@@ -28,7 +28,8 @@ readline-common
 PRUNED = """
 usr/share/doc usr/share/man usr/share/info usr/share/locale usr/share/lintian usr/share/bug
 usr/share/bash-completion usr/share/zoneinfo usr/share/perl5 usr/include usr/games usr/src var/lib
-var/cache usr/lib/x86_64-linux-gnu/gconv usr/lib/systemd lib/systemd usr/lib/udev etc/init.d usr/share/mstflint/prm_dbs/switch
+var/cache usr/lib/x86_64-linux-gnu/gconv usr/lib/systemd lib/systemd usr/lib/udev etc/init.d
+usr/share/mstflint/prm_dbs/switch
 """.split()
 
 FILES = {
@@ -104,7 +105,7 @@ def _link_applets(root):
 
 
 class CpioWriter:
-    """The `newc` format of the kernel's initramfs; owner root, times zero: same input, same file."""
+    """The `newc` format of the kernel's initramfs; owner root, times zero: files compare."""
 
     def __init__(self, handle):
         self._handle, self._inode, self._offset = handle, 0, 0

@@ -55,7 +55,7 @@ def _candidates(apt, pattern, prefix):
 
 def _select(cache, name, refresh):
     """(apt root, package) for one of NAMES. Asked of apt once, then remembered."""
-    roots = {"6.1": debian.bookworm, "6.12": debian.bookworm_backports, "newest": debian.trixie}
+    roots = {"6.1": debian.bookworm, "6.12": debian.bookworm, "newest": debian.trixie}
     apt = roots[name](cache)
     known = cache.read_json("selection.json") or {}
     if name in known and not refresh:

@@ -83,10 +83,7 @@ def terminate(child, grace=2.0):
 
 
 def kill(child):
-    terminate(child, grace=0.0) if child is None else _kill_now(child)
-
-
-def _kill_now(child):
+    """SIGKILL at once, to the whole group."""
     _signal_group(child, signal.SIGKILL)
     with contextlib.suppress(subprocess.TimeoutExpired):
         child.wait(10)
@@ -110,7 +107,7 @@ def run(arguments, timeout, **options):
         output, _ = child.communicate(timeout=timeout)
         return child.returncode, output.decode(errors="replace")
     except subprocess.TimeoutExpired:
-        _kill_now(child)
+        kill(child)
         output, _ = child.communicate()
         return 124, output.decode(errors="replace")
     finally:

@@ -1,25 +1,52 @@
 # SPDX-License-Identifier: Apache-2.0
 """The simulator's side: one `cxsim serve` process that offers all cards on sockets."""
 
+import json
 import os
 import pathlib
-import shutil
+import subprocess
 import time
 
 from . import procs
 from .common import GuestError, GuestTimeout, GuestUnavailable
 
 SCRIPTS = pathlib.Path(__file__).resolve().parent.parent
+BUILD_SECONDS = 3600.0
 CARDS = ("connectx4lx", "connectx5", "connectx6dx", "connectx7")
 
 
 def cxsim_program():
     """The `cxsim` to run: CXSIM_BINARY (a build of one's own) or scripts/cxsim; None if absent."""
     own = os.environ.get("CXSIM_BINARY")
-    if own:
+    if own is not None:
         return own if os.access(own, os.X_OK) else None
     script = SCRIPTS / "cxsim"
     return str(script) if os.access(script, os.X_OK) else None
+
+
+def is_built():
+    """Whether `cxsim_program` can run at once; scripts/cxsim would first build for minutes."""
+    if os.environ.get("CXSIM_BINARY") is not None:
+        return cxsim_program() is not None
+    build = os.environ.get("CXSIM_BUILD_DIR") or SCRIPTS.parent / "build" / os.environ.get(
+        "CXSIM_PRESET", "release")
+    return os.access(pathlib.Path(build) / "bin/cxsim", os.X_OK)
+
+
+def ensure_built():
+    """Lets scripts/cxsim build itself, its words on our standard error, before the clock runs."""
+    program = cxsim_program()
+    if program is None or is_built():
+        return
+    child = procs.spawn([program, "cards"], stdout=subprocess.DEVNULL)
+    try:
+        status = child.wait(BUILD_SECONDS)
+    except subprocess.TimeoutExpired:
+        raise GuestUnavailable(f"{program} was not built in {BUILD_SECONDS:.0f} s") from None
+    finally:
+        procs.terminate(child)
+    if status != 0:
+        raise GuestUnavailable(f"{program} could not be built (status {status})")
 
 
 def serve_command(program, cards, sockets, control=None, options=()):
@@ -38,9 +65,9 @@ class Server:
     def __init__(self, cards, folder, log, options=()):
         program = cxsim_program()
         if program is None:
-            raise GuestUnavailable("no cxsim to serve the card: scripts/cxsim is missing or CXSIM_BINARY "
-                             "names no executable; --attach SOCKET uses a running server, "
-                             "--nics 0 boots without a card")
+            raise GuestUnavailable(
+                "no cxsim to serve the card: scripts/cxsim is missing or CXSIM_BINARY names no "
+                "executable; --attach SOCKET uses a running server, --nics 0 boots without a card")
         self.cards, self.log = list(cards), pathlib.Path(log)
         self.folder = pathlib.Path(folder)
         self.sockets = [self.folder / f"card{number}" for number in range(len(self.cards))]
@@ -85,6 +112,10 @@ class Server:
         code, output = procs.run([program, "ctl", "--socket", self.control, "status"], timeout)
         return output.strip() if code == 0 else f"cxsim ctl failed ({code}): {output.strip()}"
 
+    def state(self):
+        """`cxsim ctl status` as a dictionary: per card the objects, pages, commands it holds."""
+        return json.loads(self.status())
+
     def log_tail(self, lines=20):
         return tail(self.log, lines)
 
@@ -114,7 +145,3 @@ def tail(path, lines):
     except OSError as error:
         return f"({path}: {error.strerror})"
     return "\n".join(text[-lines:]) or f"({path} is empty)"
-
-
-def remove(folder):
-    shutil.rmtree(folder, ignore_errors=True)

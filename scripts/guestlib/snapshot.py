@@ -32,12 +32,11 @@ umount /run/zeros; rmdir /run/zeros
 
 
 def key(kit):
-    arguments = [_PRELOAD, _CLEAN, *machine.machine_arguments(kit.qemu, "kernel", "initrd", kit.memory, kit.cpus,
-                                                       "ram")]
+    arguments = machine.machine_arguments(kit.qemu, "kernel", "initrd", kit.memory, kit.cpus, "ram")
     arguments += machine.channel_arguments("folder")
     initrd = kit.initrd.parent.name
-    digest = hashlib.sha256(repr((arguments, kit.qemu.version, initrd)).encode()).hexdigest()[:10]
-    return f"{kit.kernel.key}-{kit.memory}-{kit.cpus}cpu-{kit.qemu.accel}-{digest}"
+    digest = hashlib.sha256(repr((arguments, _PRELOAD, _CLEAN, kit.qemu.version, initrd)).encode())
+    return f"{kit.kernel.key}-{kit.memory}-{kit.cpus}cpu-{kit.qemu.accel}-{digest.hexdigest()[:10]}"
 
 
 def find(cache, kit):

@@ -32,6 +32,13 @@ def rounds(full):
     return min(full, int(os.environ.get("CXSIM_GUEST_ROUNDS", "3")))
 
 
+def need_cxsim():
+    """The program; skips the test where it is not built."""
+    if not serving.is_built():
+        pytest.skip("cxsim is not built (run scripts/cxsim cards, or set CXSIM_BINARY)")
+    return serving.cxsim_program()
+
+
 @pytest.fixture(scope="session")
 def cache():
     return guestlib.Cache()
@@ -62,8 +69,7 @@ def serve(cache, tmp_path_factory):
 
     def start(*cards):
         folder = pathlib.Path(setup.new_log_folder(cache))
-        if serving.cxsim_program() is None:
-            pytest.skip("scripts/cxsim is missing and CXSIM_BINARY names no executable")
+        need_cxsim()
         server = guestlib.Server(cards, tmp_path_factory.mktemp("s"), folder / "server.log")
         running.append(server)
         return server.start(guestlib.Deadline(600))

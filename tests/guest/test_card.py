@@ -10,9 +10,7 @@ import time
 import pytest
 
 import guestlib
-from guestlib import server as serving
-
-from conftest import CARDS, KERNELS, rounds
+from conftest import CARDS, KERNELS, need_cxsim, rounds
 
 KERNEL = KERNELS[0]
 CARD = "connectx5" if "connectx5" in CARDS else CARDS[0]
@@ -21,11 +19,8 @@ CARD = "connectx5" if "connectx5" in CARDS else CARDS[0]
 @pytest.fixture(scope="session")
 def data():
     """What `cxsim cards --json` prints: the card's own words, by name."""
-    program = serving.cxsim_program()
-    if program is None:
-        pytest.skip("scripts/cxsim is missing and CXSIM_BINARY names no executable")
-    run = subprocess.run([program, "cards", "--json"], capture_output=True, text=True, timeout=900,
-                         check=False)
+    run = subprocess.run([need_cxsim(), "cards", "--json"], capture_output=True, text=True,
+                         timeout=60, check=False)
     assert run.returncode == 0, run.stderr
     return {card["name"]: card for card in json.loads(run.stdout)}
 
@@ -33,6 +28,12 @@ def data():
 def clean(guest):
     bad = guest.violations()
     assert not bad, "\n".join(map(str, bad))
+
+
+def held(server):
+    """What the first card holds for its driver: (object counts by type, pages)."""
+    card = server.state()["cards"][0]
+    return card["objects"], card["pages_held"]
 
 
 def link_of(text):
@@ -50,8 +51,7 @@ def check_identity(guest, function, card):
     pci = guest.check(f"lspci -vv -s {function.bdf}")
     assert link_of(pci) == (card["link_speed"], card["link_width"]), pci
     assert "Kernel driver in use: mlx5_core" in pci
-    number = int(str(card["device_id"]), 0)
-    assert f"15b3:{number:04x}" in guest.check(f"lspci -n -s {function.bdf}")
+    assert f"15b3:{card['device_id']}" in guest.check(f"lspci -n -s {function.bdf}")
     netdev = guest.check(f"ethtool -i {function.netdevs[0]}")
     assert re.search(r"^driver: mlx5_core$", netdev, re.M)
     assert f"{card['fw_version']} ({card['psid']})" in netdev
@@ -80,10 +80,10 @@ def test_two_different_cards_work_in_one_guest(serve, boot, data):
     cards = (CARDS * 2)[:2]
     guest = boot(KERNEL, serve(*cards).sockets)
     assert len(guest.functions) == 2
-    by_id = {int(guest.check(f"cat /sys/bus/pci/devices/{f.bdf}/device"), 16): f
+    by_id = {guest.check(f"cat /sys/bus/pci/devices/{f.bdf}/device").strip(): f
              for f in guest.functions}
     for card in cards:
-        check_identity(guest, by_id[int(str(data[card]["device_id"]), 0)], data[card])
+        check_identity(guest, by_id["0x" + data[card]["device_id"]], data[card])
     clean(guest)
 
 
@@ -165,7 +165,9 @@ def slab(guest):
 @pytest.mark.parametrize("action", ROUNDS)
 def test_the_driver_survives(serve, boot, kernel, action):
     count = rounds(100)
-    guest = boot(kernel, serve(CARD).sockets)
+    server = serve(CARD)
+    guest = boot(kernel, server.sockets)
+    before = held(server)
     helpers = HELPERS.replace("BDF", guest.functions[0].bdf)
     script = (f"{helpers}\nround=0; steady\n"
               f"for round in $(seq {count}); do\n{ROUNDS[action]}\nsteady\ndone\n")
@@ -173,6 +175,19 @@ def test_the_driver_survives(serve, boot, kernel, action):
     result = guest.run(script, guestlib.Deadline(60 + 10 * count))
     print(f"{kernel}: {count} x {action} in {time.monotonic() - begin:.1f} s")
     assert result.status == 0, f"{result.output}\n" + "\n".join(map(str, guest.dmesg()[-20:]))
+    clean(guest)
+    assert held(server) == before
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_an_unloaded_driver_leaves_nothing_on_the_card(serve, boot, kernel):
+    server = serve(CARD)
+    guest = boot(kernel, server.sockets)
+    assert sum(held(server)[0].values()) > 0 and held(server)[1] > 0
+    guest.check("rmmod mlx5_ib && rmmod mlx5_core")
+    objects, pages = held(server)
+    assert not any(objects.values()), objects
+    assert pages == 0
     clean(guest)
 
 
