@@ -148,8 +148,10 @@ class Guest:
         except GuestTimeout:
             raise
         except GuestError as error:
-            if not self.alive():
-                raise GuestError(f"{error}\nQEMU said:\n{self.qemu_log_tail()}") from error
+            if self._ended_within(2.0):
+                restoring = self.snapshot is not None and not self.was_ready()
+                raise GuestError((self._damaged() if restoring else str(error))
+                                 + f"\nQEMU said:\n{self.qemu_log_tail()}") from error
             raise
         return self
 
@@ -159,8 +161,12 @@ class Guest:
     def _resume(self, deadline):
         self.qmp("migrate-set-capabilities", machine.SNAPSHOT_CAPABILITIES, deadline)
         self.qmp("migrate-incoming", {"uri": f"file:{self.snapshot / 'state'}"}, deadline)
-        while self.qmp("query-status", deadline=deadline)["status"] in ("inmigrate",
-                                                                        "finish-migrate"):
+        while True:
+            state = self.qmp("query-migrate", deadline=deadline).get("status", "none")
+            if state == "completed":
+                break
+            if state == "failed":
+                raise GuestError(self._damaged())
             if deadline.expired():
                 raise GuestTimeout(f"QEMU is still reading the snapshot {self.snapshot}")
             time.sleep(0.005)
@@ -172,6 +178,17 @@ class Guest:
             self._exec.wait_ready(deadline)
             self._exec.run("rmmod mlx5_ib; rmmod mlx5_core", deadline)
             self._plug(deadline)
+
+    def _damaged(self):
+        return (f"QEMU cannot restore the snapshot {self.snapshot} or take its cards; if it is "
+                "damaged, remove that directory or use --refresh")
+
+    def _ended_within(self, seconds):
+        """Whether QEMU is gone, or goes now: its sockets close a moment before it ends."""
+        end = time.monotonic() + seconds
+        while self.alive() and time.monotonic() < end:
+            time.sleep(0.01)
+        return not self.alive()
 
     def _plug(self, deadline):
         for number, socket in enumerate(self.nics):

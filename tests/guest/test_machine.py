@@ -3,6 +3,8 @@
 
 import os
 import pathlib
+import pty
+import select
 import signal
 import subprocess
 import time
@@ -70,6 +72,39 @@ def test_a_script_from_standard_input_is_run(parts):
     run = subprocess.run([GUEST, "--nics", "0", "--kernel", FAST], input="echo a\nexit 4\n",
                          capture_output=True, text=True, timeout=180, check=False)
     assert (run.stdout, run.returncode) == ("a\n", 4), run.stderr
+
+
+def test_without_a_command_there_is_a_shell_on_the_terminal(parts):
+    parts(FAST)
+    child, terminal = pty.fork()
+    if child == 0:
+        os.execv(GUEST, [GUEST, "--nics", "0", "--kernel", FAST])
+    seen, sent, end = b"", False, time.monotonic() + 120
+    while time.monotonic() < end:
+        if not select.select([terminal], [], [], 0.5)[0]:
+            continue
+        try:
+            data = os.read(terminal, 4096)
+        except OSError:  # EIO: the other side is gone
+            break
+        seen += data
+        if not sent and b"guest# " in seen:
+            os.write(terminal, b"tty; echo $((6 * 7)); exit 9\n")
+            sent = True
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    os.close(terminal)
+    text = seen.decode(errors="replace")
+    assert "/dev/hvc0\r\n42\r\n" in text
+    assert status == 9, text
+
+
+def test_a_damaged_snapshot_is_an_error_that_says_what_to_do(parts, tmp_path):
+    kit, snapshot, folder = parts(FAST)
+    (tmp_path / "ram").symlink_to(snapshot / "ram")
+    (tmp_path / "state").write_bytes((snapshot / "state").read_bytes()[:20000])
+    with guestlib.Guest(kit, (), "damaged", folder, snapshot=tmp_path) as machine:
+        with pytest.raises(guestlib.GuestError, match="--refresh"):
+            machine.start(guestlib.Deadline(30))
 
 
 def test_the_tools_are_there(parts):
@@ -158,7 +193,7 @@ def test_two_guests_run_at_once_and_the_first_failure_counts(parts):
 @pytest.mark.parametrize("how", ["qmp", "guest"])
 def test_a_restored_guest_reboots(boot, how):
     machine = boot(FAST)
-    for _ in range(rounds(3)):
+    for _ in range(max(1, rounds(9) // 3)):
         before = machine.check("cat /proc/sys/kernel/random/boot_id")
         machine.reboot(how)
         assert machine.check("cat /proc/sys/kernel/random/boot_id") != before
