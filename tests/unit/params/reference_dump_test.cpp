@@ -17,11 +17,21 @@ using namespace cxsim::model;
 
 namespace {
 
+/// The folder `shared` beside the source tree. A build may make __FILE__ relative to its own root,
+/// which is then some folder above the one the test runs in.
+std::filesystem::path beside_source_tree() {
+    const std::filesystem::path here(__FILE__);  // <root>/tests/unit/params/<this>
+    const std::filesystem::path up = here.parent_path() / "../../../..";
+    auto base = std::filesystem::current_path();
+    for (int i = 0; i < 4; ++i, base = base.parent_path()) {
+        if (std::filesystem::exists(base / here)) return base / up / "shared";
+    }
+    return up / "shared";
+}
+
 std::string reference(const std::string& name) {
     const char* from = std::getenv("CXSIM_REFERENCE");
-    const auto source = std::filesystem::path(__FILE__);  // tests/unit/params/<this>
-    const auto beside = source.parent_path().parent_path().parent_path().parent_path().parent_path();
-    const auto folder = from != nullptr ? std::filesystem::path(from) : beside / "shared";
+    const auto folder = from != nullptr ? std::filesystem::path(from) : beside_source_tree();
     const auto path = folder / "cards" / name;
     std::ifstream stream(path);
     if (!stream) {

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where trace records go: text for people, JSON Lines for scripts, a timeline for Perfetto, a
+// digest for comparison. All stream; none keeps records.
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "model/trace/tracer.h"
+
+namespace cxsim::model::trace {
+
+/// One line a record; decoded bytes on indented lines below it. `out` must outlive the sink.
+class TextSink : public Sink {
+  public:
+    explicit TextSink(std::ostream& out) : out_(out) {}
+    void write(const Tracer& tracer, const Record& record, Blobs blobs) override;
+    void finish(const Tracer& tracer) override;
+
+  private:
+    std::ostream& out_;
+};
+
+/// One JSON object a line, decoded by field name.
+class JsonLinesSink : public Sink {
+  public:
+    explicit JsonLinesSink(std::ostream& out) : out_(out) {}
+    void write(const Tracer& tracer, const Record& record, Blobs blobs) override;
+    void finish(const Tracer& tracer) override;
+
+  private:
+    std::ostream& out_;
+};
+
+/// The JSON array form of the trace event format, for Perfetto and chrome://tracing: a track for
+/// each component, asynchronous slices for kinds with a start, instants for the others. The file
+/// is readable even when the process dies before finish().
+class TimelineSink : public Sink {
+  public:
+    explicit TimelineSink(std::ostream& out);
+    void write(const Tracer& tracer, const Record& record, Blobs blobs) override;
+    void finish(const Tracer& tracer) override;
+
+  private:
+    void event(const std::string& text);
+    void name_track(const Tracer& tracer, ComponentId component);
+
+    std::ostream& out_;
+    bool first_ = true;
+    std::uint64_t slices_ = 0;
+    std::vector<bool> named_;
+};
+
+/// FNV-1a over time, kind, component path, function and members (not bytes) of every record: the
+/// same seed must give the same digest.
+class DigestSink : public Sink {
+  public:
+    /// `digest` receives the result after each batch and must outlive the sink.
+    explicit DigestSink(std::uint64_t& digest);
+    void write(const Tracer& tracer, const Record& record, Blobs blobs) override;
+    void finish(const Tracer&) override {}
+
+  private:
+    void add(std::uint64_t value);
+    std::uint64_t& digest_;
+};
+
+/// By the ending of the name: .jsonl, .json (timeline), anything else text. Throws ConfigError if
+/// the file cannot be written. The sink owns the file.
+std::unique_ptr<Sink> open_file_sink(const std::string& path);
+
+}  // namespace cxsim::model::trace
