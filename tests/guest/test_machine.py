@@ -15,6 +15,7 @@ import guestlib
 from guestlib import diagnose
 
 from conftest import KERNELS, ROOT, rounds
+from dead_card import DeadCard
 
 GUEST = str(ROOT / "scripts" / "guest")
 FAST = KERNELS[0]
@@ -219,6 +220,45 @@ def test_a_machine_without_its_qemu_is_an_error_not_a_hang(boot):
     assert not machine.alive()
     with pytest.raises(guestlib.GuestError):
         machine.qmp("query-status")
+
+
+@pytest.fixture
+def dead_card(tmp_path):
+    card = DeadCard(tmp_path / "card")
+    yield card
+    card.close()
+
+
+@pytest.mark.parametrize("kernel, mode", [*((k, []) for k in KERNELS), (FAST, ["--cold"])])
+def test_a_card_that_the_driver_refuses_is_reported_with_the_drivers_words(
+        parts, dead_card, kernel, mode):
+    parts(kernel)
+    run = guest("--kernel", kernel, *mode, "--attach", str(dead_card.path), "--exec", "echo run")
+    assert run.returncode == 70, run.stderr
+    assert run.stdout == ""
+    assert "a probe failed" in run.stderr
+    assert "driver none, netdev none, RDMA none" in run.stderr
+    assert "cmdif rev" in run.stderr  # the driver's own reason, from the kernel log
+    assert "the driver warns" in run.stderr
+    assert dead_card.reads > 0
+
+
+def test_without_the_driver_the_card_is_there_and_untouched(parts, dead_card):
+    parts(FAST)
+    run = guest("--kernel", FAST, "--attach", str(dead_card.path), "--no-driver", "--exec",
+                "lspci -n -d 15b3:; lspci -vv -d 15b3: | grep -w size; lsmod | grep mlx5")
+    assert run.returncode == 1, run.stderr  # of the last grep
+    assert "15b3:1017" in run.stdout
+    assert "[size=32M]" in run.stdout and "mlx5" not in run.stdout
+    assert dead_card.reads == 0
+
+
+def test_more_cards_than_slots_are_refused(parts, tmp_path):
+    parts(FAST)
+    run = guest("--kernel", FAST, *[f"--attach={tmp_path / str(n)}" for n in range(5)],
+                "--exec", "true")
+    assert run.returncode == 70
+    assert "5 cards in one guest: it has 4 slots" in run.stderr
 
 
 def test_an_attached_socket_that_nobody_serves_is_said(parts, tmp_path):
