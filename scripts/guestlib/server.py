@@ -49,14 +49,12 @@ def ensure_built():
         raise GuestUnavailable(f"{program} could not be built (status {status})")
 
 
-def serve_command(program, cards, sockets, control=None, options=()):
+def serve_command(program, cards, sockets, control, options=()):
     """The one place that knows how `cxsim serve` is called."""
     command = [program, "serve"]
     for card, socket in zip(cards, sockets, strict=True):
         command += ["--card", card, "--socket", str(socket)]
-    if control:
-        command += ["--control", str(control)]
-    return [*command, *options]
+    return [*command, "--control", str(control), *options]
 
 
 class Server:
@@ -71,7 +69,7 @@ class Server:
         self.cards, self.log = list(cards), pathlib.Path(log)
         self.folder = pathlib.Path(folder)
         self.sockets = [self.folder / f"card{number}" for number in range(len(self.cards))]
-        self.control = self.folder / "control" if "--control" in _serve_help(program) else None
+        self.control = self.folder / "control"
         self._command = serve_command(program, self.cards, self.sockets, self.control, options)
         self._process = None
 
@@ -107,7 +105,7 @@ class Server:
     def status(self, timeout=5.0):
         """What the server says of itself, or why it says nothing."""
         program = cxsim_program()
-        if self.control is None or not self.control.exists():
+        if not self.control.exists():
             return "the server has no control socket"
         code, output = procs.run([program, "ctl", "--socket", self.control, "status"], timeout)
         return output.strip() if code == 0 else f"cxsim ctl failed ({code}): {output.strip()}"
@@ -127,16 +125,6 @@ class Server:
 
     def __exit__(self, *_):
         self.close()
-
-
-_help_text = {}
-
-
-def _serve_help(program):
-    """Help text of `serve`: a server built before or after us may lack an option."""
-    if program not in _help_text:
-        _, _help_text[program] = procs.run([program, "serve", "--help"], 600)
-    return _help_text[program]
 
 
 def tail(path, lines):

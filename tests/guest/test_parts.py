@@ -266,9 +266,10 @@ def test_the_channel_separates_output_and_status(tmp_path):
 
 
 def test_the_serve_command_names_each_card_with_its_socket():
-    assert server.serve_command("cxsim", ["connectx5", "connectx7"], ["/a", "/b"]) == [
+    assert server.serve_command("cxsim", ["connectx5", "connectx7"], ["/a", "/b"], "/c",
+                                ["--seed", "2"]) == [
         "cxsim", "serve", "--card", "connectx5", "--socket", "/a", "--card", "connectx7",
-        "--socket", "/b"]
+        "--socket", "/b", "--control", "/c", "--seed", "2"]
 
 
 @pytest.mark.parametrize("arguments, message", [
