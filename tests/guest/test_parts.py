@@ -322,3 +322,44 @@ def test_the_payload_of_a_kernel_without_a_pvh_note_stays_packed():
     struct.pack_into("<II", raw, 0x248, 0, len(payload) + 4)
     raw[4096:4096 + len(payload)] = payload
     assert kernels.quick_image(bytes(raw)) is None
+
+
+def program(tmp_path, monkeypatch, text):
+    path = tmp_path / "cxsim"
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    monkeypatch.setenv("CXSIM_BINARY", str(path))
+    return server.Server(["connectx5"], tmp_path, tmp_path / "log")
+
+
+def test_a_server_that_ends_at_once_is_reported_with_its_words(tmp_path, monkeypatch):
+    serving = program(tmp_path, monkeypatch, "echo no such card >&2; exit 6")
+    with pytest.raises(common.GuestError, match="status 6:\nno such card"):
+        serving.start(common.Deadline(10))
+
+
+def test_a_server_without_a_socket_is_a_timeout_and_is_ended(tmp_path, monkeypatch):
+    serving = program(tmp_path, monkeypatch, "echo thinking; exec sleep 1000")
+    with pytest.raises(common.GuestTimeout, match="(?s)offers no socket.*thinking"):
+        serving.start(common.Deadline(0.5))
+    assert serving.alive()
+    serving.close()
+    assert not serving.alive()
+
+
+def test_the_servers_state_is_what_ctl_prints(tmp_path, monkeypatch):
+    serving = program(tmp_path, monkeypatch, """
+[ "$1 $4" = "ctl status" ] && { echo '{"cards": [{"objects": {}, "pages_held": 0}]}'; exit 0; }
+touch "$5"; touch "$7"; exec sleep 1000""")
+    with serving.start(common.Deadline(10)):
+        end = common.Deadline(5)
+        while not serving.control.exists() and not end.expired():
+            pass
+        assert serving.state()["cards"][0]["pages_held"] == 0
+
+
+def test_without_a_program_the_message_names_the_ways_out(tmp_path, monkeypatch):
+    monkeypatch.setenv("CXSIM_BINARY", str(tmp_path / "nothing"))
+    assert not server.is_built()
+    with pytest.raises(common.GuestUnavailable, match="--attach SOCKET.*--nics 0"):
+        server.Server(["connectx5"], tmp_path, tmp_path / "log")
