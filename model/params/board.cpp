@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Serial numbers, MAC addresses and GUIDs of simulated boards.
-#include <fmt/format.h>
-
 #include "model/base/random.h"
 #include "model/params/card_data.h"
+
+#include <fmt/format.h>
 
 namespace cxsim::model {
 namespace {
@@ -61,14 +61,14 @@ BoardIdentity make_board(const CardData& card, std::uint64_t seed, std::uint16_t
 
     BoardIdentity board;
     const std::uint16_t prefix = identity.mac_prefix();
-    board.mac = {static_cast<std::uint8_t>(prefix >> 8),   static_cast<std::uint8_t>(prefix),
-                 static_cast<std::uint8_t>(seed_byte()),   static_cast<std::uint8_t>(instance >> 8),
-                 static_cast<std::uint8_t>(instance),      0};
+    board.mac = {static_cast<std::uint8_t>(prefix >> 8), static_cast<std::uint8_t>(prefix),
+                 static_cast<std::uint8_t>(seed_byte()), static_cast<std::uint8_t>(instance >> 8),
+                 static_cast<std::uint8_t>(instance),    0};
     board.node_guid = guid_from_mac(board.mac);
     board.system_image_guid = board.node_guid;
     // Year, week, 'X' and a running number, as the maker's serial numbers look.
-    board.serial = fmt::format("{}{:02}{:02}X{:05}", identity.serial_prefix(),
-                               18 + random.below(8), 1 + random.below(52), instance);
+    board.serial = fmt::format("{}{:02}{:02}X{:05}", identity.serial_prefix(), 18 + random.below(8),
+                               1 + random.below(52), instance);
     board.uuid = fmt::format("{:016x}{:016x}", random(), random());
     for (const auto& keyword : identity.vpd_read_only()) {
         board.vpd_read_only.emplace_back(keyword.keyword, fill_in(keyword, board, function));

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/params/capabilities.h"
 
-#include <optional>
+#include "model/base/assert.h"
+#include "model/prm/bits.h"
 
 #include <fmt/format.h>
 
-#include "model/base/assert.h"
-#include "model/prm/bits.h"
+#include <optional>
 
 namespace cxsim::model {
 namespace {
@@ -100,8 +100,8 @@ void CapabilityImage::set(std::string_view path, std::uint64_t value) {
                                      siblings(*location->field->nested)));
     }
     if (location->bit_width == 0 || location->bit_width > 64) {
-        throw ValueError(fmt::format("'{}' is an array; name an element such as {}[0]", path,
-                                     path));
+        throw ValueError(
+            fmt::format("'{}' is an array; name an element such as {}[0]", path, path));
     }
     if (value > prm::field_mask(location->bit_width)) {
         throw ValueError(fmt::format("{} does not fit the {} bits of '{}'; at most {}", value,
@@ -164,8 +164,7 @@ const CapabilityImage* Capabilities::current(std::string_view layout) const {
     return find_image(current_, layout);
 }
 
-const CapabilityImage* Capabilities::register_group(std::string_view layout,
-                                                    unsigned group) const {
+const CapabilityImage* Capabilities::register_group(std::string_view layout, unsigned group) const {
     return find_image(groups_, fmt::format("{} group {}", layout, group));
 }
 

@@ -3,6 +3,9 @@
 // are PRM member paths, checked by reflection, so that a name or a width cannot drift.
 #pragma once
 
+#include "model/params/parameter.h"
+#include "model/prm/reflect.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -10,9 +13,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "model/params/parameter.h"
-#include "model/prm/reflect.h"
 
 namespace cxsim::model {
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/params/card_data.h"
 
-#include <algorithm>
-#include <fstream>
-#include <sstream>
+#include "model/params/embedded_files.h"
 
 #include <fmt/format.h>
 
-#include "model/params/embedded_files.h"
+#include <algorithm>
+#include <fstream>
+#include <sstream>
 
 namespace cxsim::model {
 namespace {
@@ -44,8 +44,9 @@ void check_override_groups(std::span<const Override> overrides) {
             return entry.key.compare(0, prefix.size(), prefix) == 0;
         });
         if (!known) {
-            throw ConfigError({"command line", 0}, entry.key,
-                              "expected a key that starts with identity., timing. or capabilities.");
+            throw ConfigError(
+                {"command line", 0}, entry.key,
+                "expected a key that starts with identity., timing. or capabilities.");
         }
     }
 }
@@ -115,8 +116,7 @@ CardData load_card(std::string_view name, const CardOptions& options) {
 
 std::shared_ptr<const CardData> load_shared_card(std::string_view name,
                                                  const CardOptions& options) {
-    return std::make_shared<const CardData>(card_files(name, options.directory),
-                                            options.overrides);
+    return std::make_shared<const CardData>(card_files(name, options.directory), options.overrides);
 }
 
 std::string describe_card(const CardData& card) {

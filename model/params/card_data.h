@@ -2,6 +2,10 @@
 // A card as data: identity, capabilities, timing. No code asks which card it is.
 #pragma once
 
+#include "model/params/capabilities.h"
+#include "model/params/identity.h"
+#include "model/params/timing.h"
+
 #include <array>
 #include <cstdint>
 #include <filesystem>
@@ -11,10 +15,6 @@
 #include <string_view>
 #include <utility>
 #include <vector>
-
-#include "model/params/capabilities.h"
-#include "model/params/identity.h"
-#include "model/params/timing.h"
 
 namespace cxsim::model {
 

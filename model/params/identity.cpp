@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/params/identity.h"
 
-#include <bit>
-
 #include <fmt/format.h>
+
+#include <bit>
 
 namespace cxsim::model {
 namespace {
@@ -38,8 +38,8 @@ bool Identity::accept_unknown(const IniEntry& entry) {
 
 void Identity::append_rows(std::vector<ParameterRow>& rows) const {
     for (const auto& [keyword, value] : vpd_read_only_) {
-        rows.push_back({fmt::format("identity.vpd_read_only.{}", keyword), value.text,
-                        value.source, value.note});
+        rows.push_back({fmt::format("identity.vpd_read_only.{}", keyword), value.text, value.source,
+                        value.note});
     }
 }
 
@@ -65,9 +65,9 @@ void Identity::check(const std::string& file) const {
     require(link_width() == 1 || link_width() == 2 || link_width() == 4 || link_width() == 8 ||
                 link_width() == 16,
             link_width, "1, 2, 4, 8 or 16");
-    require(is_power_of_two(max_payload()) && max_payload().value >= 128 &&
-                max_payload().value <= 4096,
-            max_payload, "a power of two from 128B to 4096B");
+    require(
+        is_power_of_two(max_payload()) && max_payload().value >= 128 && max_payload().value <= 4096,
+        max_payload, "a power of two from 128B to 4096B");
     require(psid().size() <= 16, psid, "at most 16 characters");
     require(node_description().size() <= 64, node_description, "at most 64 characters");
     require((mac_prefix() & 0x0300) == 0x0200, mac_prefix,

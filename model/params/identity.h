@@ -2,11 +2,11 @@
 // What a card is: PCI identity, firmware, board, port (identity.ini).
 #pragma once
 
+#include "model/params/parameter.h"
+
 #include <cstdint>
 #include <string>
 #include <vector>
-
-#include "model/params/parameter.h"
 
 namespace cxsim::model {
 

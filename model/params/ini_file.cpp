@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/params/ini_file.h"
 
+#include <boost/program_options.hpp>
+#include <fmt/format.h>
+
 #include <set>
 #include <sstream>
 #include <utility>
-
-#include <boost/program_options.hpp>
-#include <fmt/format.h>
 
 namespace cxsim::model {
 namespace {

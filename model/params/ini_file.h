@@ -2,11 +2,11 @@
 // Parameter files: `[section]`, then `key = value  # source: note`, one a line.
 #pragma once
 
+#include "model/params/source.h"
+
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "model/params/source.h"
 
 namespace cxsim::model {
 

@@ -3,16 +3,16 @@
 // file key, the command line option, the help text and the dump at the head of results.
 #pragma once
 
+#include "model/params/ini_file.h"
+#include "model/params/value.h"
+
+#include <boost/program_options.hpp>
+
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
-
-#include <boost/program_options.hpp>
-
-#include "model/params/ini_file.h"
-#include "model/params/value.h"
 
 namespace cxsim::model {
 

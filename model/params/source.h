@@ -2,12 +2,12 @@
 // The source word that every value carries.
 #pragma once
 
+#include "model/params/config_error.h"
+
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
-
-#include "model/params/config_error.h"
 
 namespace cxsim::model {
 

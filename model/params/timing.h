@@ -2,9 +2,9 @@
 // How long the card takes, and how much it can have under way (timing.ini).
 #pragma once
 
-#include <cstdint>
-
 #include "model/params/parameter.h"
+
+#include <cstdint>
 
 namespace cxsim::model {
 
@@ -26,7 +26,8 @@ struct FirmwareTiming : ParameterGroup {
     Parameter<Picoseconds> initialize{*this, "command.initialize", "INIT_HCA"};
     Parameter<Picoseconds> teardown{*this, "command.teardown", "TEARDOWN_HCA"};
     Parameter<Picoseconds> enable{*this, "command.enable", "ENABLE_HCA and DISABLE_HCA"};
-    Parameter<Picoseconds> steering{*this, "command.steering", "a rule, group or table of steering"};
+    Parameter<Picoseconds> steering{*this, "command.steering",
+                                    "a rule, group or table of steering"};
     Parameter<Picoseconds> refusal{*this, "command.refusal", "a command that is refused at once"};
     Parameter<std::uint32_t> processors{*this, "command.processors", "commands worked on at once"};
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/params/value.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <charconv>
 #include <cmath>
-
-#include <fmt/format.h>
 
 namespace cxsim::model {
 namespace {
@@ -15,11 +15,8 @@ struct Unit {
     std::uint64_t factor;
 };
 
-constexpr std::array<Unit, 5> kTimes = {{{"s", 1'000'000'000'000},
-                                         {"ms", 1'000'000'000},
-                                         {"us", 1'000'000},
-                                         {"ns", 1'000},
-                                         {"ps", 1}}};
+constexpr std::array<Unit, 5> kTimes = {
+    {{"s", 1'000'000'000'000}, {"ms", 1'000'000'000}, {"us", 1'000'000}, {"ns", 1'000}, {"ps", 1}}};
 constexpr std::array<Unit, 4> kSizes = {{{"GiB", std::uint64_t{1} << 30},
                                          {"MiB", std::uint64_t{1} << 20},
                                          {"KiB", std::uint64_t{1} << 10},

@@ -2,6 +2,8 @@
 // Text to typed value and back: "430ns", "64KiB", "25Gb/s", 0x15b3, true, words.
 #pragma once
 
+#include "model/base/units.h"
+
 #include <cstdint>
 #include <limits>
 #include <stdexcept>
@@ -9,8 +11,6 @@
 #include <string_view>
 #include <type_traits>
 #include <vector>
-
-#include "model/base/units.h"
 
 namespace cxsim::model {
 

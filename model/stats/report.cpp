@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/stats/report.h"
 
-#include <algorithm>
-#include <cmath>
-#include <ostream>
-
 #include <fmt/format.h>
 #include <fmt/ostream.h>
 #include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <ostream>
 
 namespace cxsim::model::stats {
 namespace {
@@ -24,8 +24,7 @@ void collect(const Group& group, std::vector<Row>& rows) {
     const std::string prefix = group.path().empty() ? "" : group.path() + ".";
     for (const Counter* counter : group.counters()) {
         rows.push_back({prefix + counter->name(), fmt::format("{}", counter->value()),
-                        unit_name(counter->unit()), counter->description(),
-                        counter->value() == 0});
+                        unit_name(counter->unit()), counter->description(), counter->value() == 0});
     }
     for (const Formula* formula : group.formulas()) {
         const double value = formula->value();

@@ -2,9 +2,9 @@
 // Statistics as CSV, JSON and a table for people.
 #pragma once
 
-#include <iosfwd>
-
 #include "model/stats/stats.h"
+
+#include <iosfwd>
 
 namespace cxsim::model::stats {
 

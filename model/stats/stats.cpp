@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/stats/stats.h"
 
-#include <algorithm>
+#include "model/base/assert.h"
 
 #include <fmt/format.h>
 
-#include "model/base/assert.h"
+#include <algorithm>
 
 namespace cxsim::model::stats {
 namespace {
 
 constexpr std::array<std::string_view, 10> kUnitNames = {
-    "",         "packets", "bytes", "bits",            "events",
-    "commands", "pages",   "ps",    "bits_per_second", "ratio"};
+    "",      "packets", "bytes",           "bits", "events", "commands",
+    "pages", "ps",      "bits_per_second", "ratio"};
 
 }  // namespace
 
@@ -45,7 +45,8 @@ Group::~Group() {
 }
 
 void Group::require_unused(std::string_view name) const {
-    CX_ASSERT(!name.empty() && name.find('.') == std::string_view::npos, "'{}' in {}", name, path());
+    CX_ASSERT(!name.empty() && name.find('.') == std::string_view::npos, "'{}' in {}", name,
+              path());
     const auto same = [&](const auto* other) { return other->name() == name; };
     CX_ASSERT(std::none_of(counters_.begin(), counters_.end(), same) &&
                   std::none_of(formulas_.begin(), formulas_.end(), same) &&

@@ -40,7 +40,8 @@ class Group;
 /// A number that only grows, except by reset(). Member of a struct derived from Group.
 class Counter {
   public:
-    /// `name` has no dot and is unique in its group; both texts are literals or outlive the counter.
+    /// `name` has no dot and is unique in its group; both texts are literals or outlive the
+    /// counter.
     Counter(Group& group, std::string name, Unit unit, std::string_view description);
     Counter(const Counter&) = delete;
     Counter& operator=(const Counter&) = delete;
@@ -153,8 +154,8 @@ template <std::size_t N>
 CounterArray<N>::CounterArray(Group& group, std::string_view pattern, Unit unit,
                               std::string_view description) {
     for (std::size_t i = 0; i < N; ++i) {
-        counters_[i] = std::make_unique<Counter>(group, detail::indexed_name(pattern, i), unit,
-                                                 description);
+        counters_[i] =
+            std::make_unique<Counter>(group, detail::indexed_name(pattern, i), unit, description);
     }
 }
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/trace/decode.h"
 
-#include <fmt/format.h>
-
 #include "model/params/value.h"
 #include "model/prm/command.h"
 #include "model/prm/decode.h"
 #include "model/prm/event_type.h"
 #include "model/prm/register_id.h"
 #include "model/prm/status.h"
+
+#include <fmt/format.h>
 
 namespace cxsim::model::trace {
 namespace {
@@ -29,18 +29,28 @@ T payload(const Record& record) {
 std::string_view value_name(Format format, std::uint64_t value) {
     const auto byte = static_cast<std::uint8_t>(value);
     switch (format) {
-        case Format::opcode: return prm::opcode_name(static_cast<std::uint16_t>(value));
-        case Format::status: return prm::status_name(static_cast<prm::Status>(byte));
+        case Format::opcode:
+            return prm::opcode_name(static_cast<std::uint16_t>(value));
+        case Format::status:
+            return prm::status_name(static_cast<prm::Status>(byte));
         case Format::delivery_status:
             return prm::delivery_status_name(static_cast<prm::DeliveryStatus>(byte));
-        case Format::event_type: return prm::event_type_name(byte);
-        case Format::register_id: return prm::register_name(static_cast<std::uint16_t>(value));
-        case Format::direction: return value == 0 ? "read" : "write";
-        case Format::dma_status: return byte < kDmaStatus.size() ? kDmaStatus[byte] : "";
-        case Format::reset_kind: return byte < kResetKinds.size() ? kResetKinds[byte] : "";
-        case Format::doorbell_type: return doorbell_type_name(byte);
-        case Format::log_class: return log_class_name(byte);
-        default: return {};
+        case Format::event_type:
+            return prm::event_type_name(byte);
+        case Format::register_id:
+            return prm::register_name(static_cast<std::uint16_t>(value));
+        case Format::direction:
+            return value == 0 ? "read" : "write";
+        case Format::dma_status:
+            return byte < kDmaStatus.size() ? kDmaStatus[byte] : "";
+        case Format::reset_kind:
+            return byte < kResetKinds.size() ? kResetKinds[byte] : "";
+        case Format::doorbell_type:
+            return doorbell_type_name(byte);
+        case Format::log_class:
+            return log_class_name(byte);
+        default:
+            return {};
     }
 }
 
@@ -128,11 +138,16 @@ std::uint64_t field_value(const Record& record, const Field& field) {
 std::string field_text(const Tracer& tracer, const Record& record, const Field& field) {
     const std::uint64_t value = field_value(record, field);
     switch (field.format) {
-        case Format::decimal: return fmt::format("{}", value);
-        case Format::hexadecimal: return fmt::format("{:#x}", value);
-        case Format::time: return format_time({static_cast<std::int64_t>(value)});
-        case Format::message: return message_line(tracer, record);
-        default: break;
+        case Format::decimal:
+            return fmt::format("{}", value);
+        case Format::hexadecimal:
+            return fmt::format("{:#x}", value);
+        case Format::time:
+            return format_time({static_cast<std::int64_t>(value)});
+        case Format::message:
+            return message_line(tracer, record);
+        default:
+            break;
     }
     const std::string_view name = value_name(field.format, value);
     return name.empty() ? fmt::format("{:#x}", value) : std::string(name);
@@ -140,9 +155,9 @@ std::string field_text(const Tracer& tracer, const Record& record, const Field& 
 
 std::string to_text(const Tracer& tracer, const Record& record) {
     const KindInfo& kind = kind_info(record.kind);
-    std::string line = fmt::format("{:>14.6f}us {} f{} {}", record.time.microseconds(),
-                                   tracer.component_name(record.component), record.function,
-                                   kind.name);
+    std::string line =
+        fmt::format("{:>14.6f}us {} f{} {}", record.time.microseconds(),
+                    tracer.component_name(record.component), record.function, kind.name);
     for (const Field& field : kind.fields) {
         if (field.format == Format::hidden) continue;
         if (kind.span && field.name == "start") {
@@ -177,11 +192,18 @@ nlohmann::ordered_json to_json(const Tracer& tracer, const Record& record, Blobs
     for (const Field& field : kind.fields) {
         const std::string name(field.name);
         switch (field.format) {
-            case Format::hidden: break;
+            case Format::hidden:
+                break;
             case Format::decimal:
-            case Format::hexadecimal: object[name] = field_value(record, field); break;
-            case Format::time: object[name + "_ps"] = field_value(record, field); break;
-            default: object[name] = field_text(tracer, record, field); break;
+            case Format::hexadecimal:
+                object[name] = field_value(record, field);
+                break;
+            case Format::time:
+                object[name + "_ps"] = field_value(record, field);
+                break;
+            default:
+                object[name] = field_text(tracer, record, field);
+                break;
         }
     }
     std::string_view member;

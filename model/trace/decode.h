@@ -2,12 +2,12 @@
 // Trace records as text and JSON, by the declarations of their kinds and PRM reflection.
 #pragma once
 
-#include <cstdint>
-#include <string>
+#include "model/trace/tracer.h"
 
 #include <nlohmann/json.hpp>
 
-#include "model/trace/tracer.h"
+#include <cstdint>
+#include <string>
 
 namespace cxsim::model::trace {
 

@@ -11,10 +11,9 @@ constexpr auto kFieldsOf = T::fields();
 
 template <std::size_t... I>
 constexpr std::array<KindInfo, sizeof...(I)> make_table(std::index_sequence<I...>) {
-    return {KindInfo{std::tuple_element_t<I, Kinds>::kName,
-                     kFieldsOf<std::tuple_element_t<I, Kinds>>,
-                     std::tuple_element_t<I, Kinds>::kSpan,
-                     std::tuple_element_t<I, Kinds>::kByDefault}...};
+    return {KindInfo{
+        std::tuple_element_t<I, Kinds>::kName, kFieldsOf<std::tuple_element_t<I, Kinds>>,
+        std::tuple_element_t<I, Kinds>::kSpan, std::tuple_element_t<I, Kinds>::kByDefault}...};
 }
 
 constexpr auto kTable = make_table(std::make_index_sequence<kKindCount>{});

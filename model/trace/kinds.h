@@ -42,16 +42,16 @@ struct Field {
 struct KindInfo {
     std::string_view name;
     std::span<const Field> fields;
-    bool span;       ///< has a member `start`: a slice from there to the record's time
-    bool by_default; ///< recorded without asking: rare enough to be there when an assertion fails
+    bool span;        ///< has a member `start`: a slice from there to the record's time
+    bool by_default;  ///< recorded without asking: rare enough to be there when an assertion fails
 };
 
 enum class DoorbellType : std::uint8_t { command, send, receive, blueflame, cq_arm, eq_arm };
 enum class LogClass : std::uint8_t { info, guest, unimplemented };
 
-#define CX_TRACE_FIELD(type, member, format)                                        \
-    ::cxsim::model::trace::Field {                                                  \
-        #member, offsetof(type, member), sizeof(type::member), Format::format       \
+#define CX_TRACE_FIELD(type, member, format)                                  \
+    ::cxsim::model::trace::Field {                                            \
+#member, offsetof(type, member), sizeof(type::member), Format::format \
     }
 
 /// A PRM command, recorded when its completion is written. Blobs: input, output.
@@ -108,10 +108,9 @@ struct Mmio {
     static constexpr bool kSpan = false;
     static constexpr bool kByDefault = false;
     static constexpr auto fields() {
-        return std::array{CX_TRACE_FIELD(Mmio, direction, direction),
-                          CX_TRACE_FIELD(Mmio, offset, hexadecimal),
-                          CX_TRACE_FIELD(Mmio, size, decimal),
-                          CX_TRACE_FIELD(Mmio, value, hexadecimal)};
+        return std::array{
+            CX_TRACE_FIELD(Mmio, direction, direction), CX_TRACE_FIELD(Mmio, offset, hexadecimal),
+            CX_TRACE_FIELD(Mmio, size, decimal), CX_TRACE_FIELD(Mmio, value, hexadecimal)};
     }
 };
 
@@ -143,11 +142,10 @@ struct Dma {
     static constexpr bool kSpan = true;
     static constexpr bool kByDefault = false;
     static constexpr auto fields() {
-        return std::array{CX_TRACE_FIELD(Dma, direction, direction),
-                          CX_TRACE_FIELD(Dma, address, hexadecimal),
-                          CX_TRACE_FIELD(Dma, bytes, decimal),
-                          CX_TRACE_FIELD(Dma, status, dma_status),
-                          CX_TRACE_FIELD(Dma, start, time)};
+        return std::array{
+            CX_TRACE_FIELD(Dma, direction, direction), CX_TRACE_FIELD(Dma, address, hexadecimal),
+            CX_TRACE_FIELD(Dma, bytes, decimal), CX_TRACE_FIELD(Dma, status, dma_status),
+            CX_TRACE_FIELD(Dma, start, time)};
     }
 };
 
@@ -161,10 +159,9 @@ struct Wqe {
     static constexpr bool kSpan = false;
     static constexpr bool kByDefault = false;
     static constexpr auto fields() {
-        return std::array{CX_TRACE_FIELD(Wqe, queue, hexadecimal),
-                          CX_TRACE_FIELD(Wqe, index, decimal),
-                          CX_TRACE_FIELD(Wqe, opcode, hexadecimal),
-                          CX_TRACE_FIELD(Wqe, segments, decimal)};
+        return std::array{
+            CX_TRACE_FIELD(Wqe, queue, hexadecimal), CX_TRACE_FIELD(Wqe, index, decimal),
+            CX_TRACE_FIELD(Wqe, opcode, hexadecimal), CX_TRACE_FIELD(Wqe, segments, decimal)};
     }
 };
 
@@ -181,13 +178,11 @@ struct Cqe {
     static constexpr bool kSpan = false;
     static constexpr bool kByDefault = false;
     static constexpr auto fields() {
-        return std::array{CX_TRACE_FIELD(Cqe, cq, hexadecimal),
-                          CX_TRACE_FIELD(Cqe, index, decimal),
-                          CX_TRACE_FIELD(Cqe, queue, hexadecimal),
-                          CX_TRACE_FIELD(Cqe, opcode, hexadecimal),
-                          CX_TRACE_FIELD(Cqe, wqe_counter, decimal),
-                          CX_TRACE_FIELD(Cqe, bytes, decimal),
-                          CX_TRACE_FIELD(Cqe, syndrome, hexadecimal)};
+        return std::array{
+            CX_TRACE_FIELD(Cqe, cq, hexadecimal),      CX_TRACE_FIELD(Cqe, index, decimal),
+            CX_TRACE_FIELD(Cqe, queue, hexadecimal),   CX_TRACE_FIELD(Cqe, opcode, hexadecimal),
+            CX_TRACE_FIELD(Cqe, wqe_counter, decimal), CX_TRACE_FIELD(Cqe, bytes, decimal),
+            CX_TRACE_FIELD(Cqe, syndrome, hexadecimal)};
     }
 };
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/trace/sinks.h"
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
+#include "model/params/config_error.h"
+#include "model/trace/decode.h"
 
 #include <fmt/format.h>
 
-#include "model/params/config_error.h"
-#include "model/trace/decode.h"
+#include <cerrno>
+#include <cstring>
+#include <fstream>
 
 namespace cxsim::model::trace {
 namespace {
@@ -17,7 +17,8 @@ namespace {
 template <class S>
 class FileSink : public Sink {
   public:
-    explicit FileSink(std::unique_ptr<std::ofstream> file) : file_(std::move(file)), sink_(*file_) {}
+    explicit FileSink(std::unique_ptr<std::ofstream> file)
+        : file_(std::move(file)), sink_(*file_) {}
     void write(const Tracer& tracer, const Record& record, Blobs blobs) override {
         sink_.write(tracer, record, blobs);
     }
@@ -42,11 +43,13 @@ std::string title(const Tracer& tracer, const Record& record) {
             case Format::event_type:
             case Format::register_id:
             case Format::reset_kind:
-            case Format::message: return field_text(tracer, record, field);
+            case Format::message:
+                return field_text(tracer, record, field);
             case Format::direction:
             case Format::doorbell_type:
                 return fmt::format("{} {}", kind.name, field_text(tracer, record, field));
-            default: break;
+            default:
+                break;
         }
     }
     return std::string(kind.name);
@@ -106,7 +109,8 @@ void TimelineSink::write(const Tracer& tracer, const Record& record, Blobs blobs
     }
     Picoseconds start = record.time;
     for (const Field& field : kind.fields) {
-        if (field.name == "start") start.value = static_cast<std::int64_t>(field_value(record, field));
+        if (field.name == "start")
+            start.value = static_cast<std::int64_t>(field_value(record, field));
     }
     const std::uint64_t id = ++slices_;
     event(fmt::format(R"({{"ph":"b",{},"id":{},"ts":{},"args":{}}})", common, id, timestamp(start),
@@ -146,7 +150,8 @@ void DigestSink::write(const Tracer& tracer, const Record& record, Blobs) {
 std::unique_ptr<Sink> open_file_sink(const std::string& path) {
     auto file = std::make_unique<std::ofstream>(path, std::ios::binary | std::ios::trunc);
     if (!*file) {
-        throw ConfigError({path, 0}, "", fmt::format("cannot be written: {}", std::strerror(errno)));
+        throw ConfigError({path, 0}, "",
+                          fmt::format("cannot be written: {}", std::strerror(errno)));
     }
     const auto ends_with = [&](std::string_view ending) {
         return path.size() >= ending.size() &&

@@ -3,13 +3,13 @@
 // digest for comparison. All stream; none keeps records.
 #pragma once
 
+#include "model/trace/tracer.h"
+
 #include <cstdint>
 #include <iosfwd>
 #include <memory>
 #include <string>
 #include <vector>
-
-#include "model/trace/tracer.h"
 
 namespace cxsim::model::trace {
 

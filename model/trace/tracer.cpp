@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/trace/tracer.h"
 
-#include <algorithm>
+#include "model/base/assert.h"
+#include "model/trace/decode.h"
 
 #include <fmt/format.h>
 
-#include "model/base/assert.h"
-#include "model/trace/decode.h"
+#include <algorithm>
 
 namespace cxsim::model::trace {
 namespace {

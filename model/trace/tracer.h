@@ -3,6 +3,9 @@
 // stream. Recording neither allocates nor formats; a kind that is off costs one branch.
 #pragma once
 
+#include "model/base/units.h"
+#include "model/trace/kinds.h"
+
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -13,9 +16,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "model/base/units.h"
-#include "model/trace/kinds.h"
 
 namespace cxsim::model::trace {
 
@@ -34,7 +34,7 @@ struct Record {
     Picoseconds time;
     std::uint16_t kind = 0;
     ComponentId component;
-    std::uint16_t function = 0;  ///< PCI function of the card
+    std::uint16_t function = 0;     ///< PCI function of the card
     std::uint16_t blobs = 0;        ///< how many blobs belong to it
     std::uint64_t blob_offset = 0;  ///< where they start in the tracer's blob buffer
     std::array<std::byte, 40> payload{};
@@ -57,7 +57,7 @@ class Sink {
 
 /// Sizes of the buffers, allocated once.
 struct TracerSizes {
-    std::size_t records = 4096;           ///< a power of two
+    std::size_t records = 4096;  ///< a power of two
     std::size_t blob_bytes = 1024 * 1024;
 };
 
@@ -103,14 +103,16 @@ class Tracer {
 
     template <class T>
     void record(ComponentId component, std::uint16_t function, Picoseconds time, const T& payload) {
-        if (!on<T>()) [[likely]] return;
+        if (!on<T>()) [[likely]]
+            return;
         store(component, function, time, payload);
     }
     /// With bytes, e.g. a command's input and output.
     template <class T>
     void record(ComponentId component, std::uint16_t function, Picoseconds time, const T& payload,
                 std::initializer_list<std::span<const std::byte>> blobs) {
-        if (!on<T>()) [[likely]] return;
+        if (!on<T>()) [[likely]]
+            return;
         Record& record = store(component, function, time, payload);
         if (keep_blobs_ && !sinks_.empty()) attach(record, blobs);
     }
@@ -146,7 +148,8 @@ class Tracer {
     };
 
     template <class T>
-    Record& store(ComponentId component, std::uint16_t function, Picoseconds time, const T& payload) {
+    Record& store(ComponentId component, std::uint16_t function, Picoseconds time,
+                  const T& payload) {
         static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= sizeof(Record::payload));
         if (written_ - delivered_ == ring_.size()) make_room();
         Record& record = ring_[written_ & (ring_.size() - 1)];

@@ -73,8 +73,9 @@ TEST_CASE("names and widths are checked by reflection", "[capabilities]") {
     require_error("[cmd_hca_cap]\nlog_max_qp = many # guess\n", "no unsigned number");
     require_error("[flow_table_nic_cap]\nflow_table_properties_nic_receive = 1 # guess\n",
                   "is a structure");
-    require_error("[per_protocol_networking_offload_caps]\nlro_timer_supported_periods = 1 # guess\n",
-                  "array");
+    require_error(
+        "[per_protocol_networking_offload_caps]\nlro_timer_supported_periods = 1 # guess\n",
+        "array");
     require_error(
         "[per_protocol_networking_offload_caps]\nlro_timer_supported_periods[4] = 1 # guess\n",
         "no member");

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/params/card_data.h"
 
-#include <filesystem>
-#include <fstream>
-#include <set>
-
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/generators/catch_generators_range.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
 
 using namespace cxsim::model;
 namespace prm = cxsim::prm;
@@ -47,12 +47,13 @@ TEST_CASE("what the driver needs for a netdev is there", "[card]") {
     const CardData card = load_card(any_card());
     CAPTURE(card.name());
     const Capabilities& caps = card.capabilities();
-    for (const char* field :
-         {"log_max_eq", "num_of_uars_per_page", "num_ports", "port_type", "eth_net_offloads",
-          "nic_flow_table", "max_wqe_sz_sq", "cqe_version", "log_max_tir", "log_max_tis",
-          "log_max_rqt", "log_max_rqt_size", "log_max_mkey", "log_max_pd", "log_max_transport_domain",
-          "log_bf_reg_size", "log_max_vlan_list", "log_max_current_mc_list", "umr_ptr_rlky",
-          "max_qp_cnt", "device_frequency_khz"}) {
+    for (const char* field : {"log_max_eq",      "num_of_uars_per_page", "num_ports",
+                              "port_type",       "eth_net_offloads",     "nic_flow_table",
+                              "max_wqe_sz_sq",   "cqe_version",          "log_max_tir",
+                              "log_max_tis",     "log_max_rqt",          "log_max_rqt_size",
+                              "log_max_mkey",    "log_max_pd",           "log_max_transport_domain",
+                              "log_bf_reg_size", "log_max_vlan_list",    "log_max_current_mc_list",
+                              "umr_ptr_rlky",    "max_qp_cnt",           "device_frequency_khz"}) {
         CAPTURE(field);
         CHECK(caps.current("cmd_hca_cap")->get(field) > 0);
     }
@@ -140,10 +141,9 @@ TEST_CASE("ids are those of the real family, versions in a range of our own", "[
         const char* name;
         unsigned device, vf, major, generation, width;
     };
-    const auto row = GENERATE(Row{"connectx4lx", 0x1015, 0x1016, 14, 3, 8},
-                              Row{"connectx5", 0x1017, 0x1018, 16, 3, 16},
-                              Row{"connectx6dx", 0x101d, 0x101e, 22, 4, 16},
-                              Row{"connectx7", 0x1021, 0x101e, 28, 5, 16});
+    const auto row = GENERATE(
+        Row{"connectx4lx", 0x1015, 0x1016, 14, 3, 8}, Row{"connectx5", 0x1017, 0x1018, 16, 3, 16},
+        Row{"connectx6dx", 0x101d, 0x101e, 22, 4, 16}, Row{"connectx7", 0x1021, 0x101e, 28, 5, 16});
     const CardData card = load_card(row.name);
     const Identity& id = card.identity();
     CHECK(id.vendor_id() == 0x15b3);
@@ -205,16 +205,24 @@ TEST_CASE("overrides reach all three files; a stray one is refused", "[card]") {
 
 TEST_CASE("impossible identities and times are refused", "[card]") {
     const std::pair<const char*, const char*> bad[] = {
-        {"identity.pci.bar0_size", "3MiB"},        {"identity.pci.link_width", "3"},
-        {"identity.pci.link_generation", "6"},     {"identity.pci.max_payload", "64B"},
-        {"identity.pci.msix_vectors", "4096"},     {"identity.pci.msix_pba_offset", "0x2010"},
+        {"identity.pci.bar0_size", "3MiB"},
+        {"identity.pci.link_width", "3"},
+        {"identity.pci.link_generation", "6"},
+        {"identity.pci.max_payload", "64B"},
+        {"identity.pci.msix_vectors", "4096"},
+        {"identity.pci.msix_pba_offset", "0x2010"},
         {"identity.firmware.psid", "MT_00000000000000"},
-        {"identity.board.mac_prefix", "0x08c0"},   {"identity.pci.class_code", "0x1020000"},
-        {"timing.command.processors", "0"},        {"timing.health.counter_period", "0s"},
-        {"timing.health.counter_period", "2s"},    {"timing.pages.low_water", "100000"},
-        {"timing.pages.init", "100000"},           {"timing.pcie.tags", "0"},
+        {"identity.board.mac_prefix", "0x08c0"},
+        {"identity.pci.class_code", "0x1020000"},
+        {"timing.command.processors", "0"},
+        {"timing.health.counter_period", "0s"},
+        {"timing.health.counter_period", "2s"},
+        {"timing.pages.low_water", "100000"},
+        {"timing.pages.init", "100000"},
+        {"timing.pcie.tags", "0"},
         {"timing.pcie.tags", "257"},
-        {"timing.pcie.completion_buffer", "64B"},  {"timing.boot.initialization", "120s"}};
+        {"timing.pcie.completion_buffer", "64B"},
+        {"timing.boot.initialization", "120s"}};
     for (const auto& [key, value] : bad) {
         CAPTURE(key);
         CHECK_THROWS_AS(load_card("connectx5", {{}, {{key, value}}}), ConfigError);

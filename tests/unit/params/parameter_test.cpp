@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/params/parameter.h"
 
-#include <sstream>
-
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <sstream>
 
 using namespace cxsim::model;
 using Catch::Matchers::ContainsSubstring;
@@ -70,7 +70,8 @@ TEST_CASE("a value without a source word is an error with file, line and key", "
 TEST_CASE("unknown and missing keys are errors that help", "[parameter]") {
     require_error("[pcie]\nread_latencies = 430ns # guess\n", 2,
                   "the nearest is 'pcie.read_latency'");
-    require_error("[pcie]\nread_latency = 430ns # guess\n", 0, "pcie.buffer: missing; expected SIZE");
+    require_error("[pcie]\nread_latency = 430ns # guess\n", 0,
+                  "pcie.buffer: missing; expected SIZE");
 }
 
 TEST_CASE("wrong units and impossible values name the line", "[parameter]") {

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares the cards' data with dumps of real cards, where the reference folder is at hand:
 // environment variable CXSIM_REFERENCE, else ../shared beside the source tree.
+#include "model/params/card_data.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <regex>
 #include <sstream>
-
-#include <catch2/catch_test_macros.hpp>
-#include <catch2/generators/catch_generators.hpp>
-
-#include "model/params/card_data.h"
 
 using namespace cxsim::model;
 
@@ -109,9 +109,8 @@ TEST_CASE("limits are those that ibv_devinfo -v shows of the real card", "[refer
     c.equal("max_pkeys", two_to(c.general("pkey_table_size")) * 128);
     c.equal("phys_port_cnt", c.general("num_ports"));
     c.equal("max_msg_sz", two_to(c.general("log_max_msg")));
-    c.equal("max_tso",
-            two_to(card.capabilities().max_value("per_protocol_networking_offload_caps",
-                                                 "max_lso_cap")));
+    c.equal("max_tso", two_to(card.capabilities().max_value("per_protocol_networking_offload_caps",
+                                                            "max_lso_cap")));
     if (!row.other_firmware) {
         c.equal("max_qp", two_to(c.general("log_max_qp")));
         c.equal("max_pd", two_to(c.general("log_max_pd")));
@@ -133,8 +132,8 @@ TEST_CASE("PCI identity is that of lspci -vvv of the real card", "[reference]") 
         const char* card;
         const char* dump;
     };
-    const auto row = GENERATE(Row{"connectx6dx", "cx6dx/lspci-1.txt"},
-                              Row{"connectx7", "cx7/lspci-1.txt"});
+    const auto row =
+        GENERATE(Row{"connectx6dx", "cx6dx/lspci-1.txt"}, Row{"connectx7", "cx7/lspci-1.txt"});
     const CardData card = load_card(row.card);
     const Identity& id = card.identity();
     const std::string dump = reference(row.dump);

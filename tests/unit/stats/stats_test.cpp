@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/stats/stats.h"
 
-#include <sstream>
+#include "model/stats/report.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <nlohmann/json.hpp>
 
-#include "model/stats/report.h"
+#include <sstream>
 
 using namespace cxsim::model::stats;
 using Catch::Matchers::ContainsSubstring;

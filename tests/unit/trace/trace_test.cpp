@@ -1,17 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <csignal>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <new>
-#include <sstream>
-
-#include <catch2/catch_test_macros.hpp>
-#include <catch2/matchers/catch_matchers_string.hpp>
-#include <nlohmann/json.hpp>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "model/base/assert.h"
 #include "model/params/config_error.h"
 #include "model/prm/command.h"
@@ -19,6 +6,19 @@
 #include "model/trace/decode.h"
 #include "model/trace/sinks.h"
 #include "prm/layouts.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <nlohmann/json.hpp>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <new>
+#include <sstream>
 
 using namespace cxsim::model;
 using namespace cxsim::model::trace;
@@ -36,8 +36,12 @@ void* operator new(std::size_t size) {
     if (memory == nullptr) throw std::bad_alloc();
     return memory;
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory) noexcept {
+    std::free(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept {
+    std::free(memory);
+}
 // NOLINTEND
 
 namespace {
@@ -208,8 +212,8 @@ TEST_CASE("JSON Lines name the members of commands and their bytes", "[trace]") 
     Tracer tracer;
     tracer.keep_blobs(true);
     tracer.add_sink(std::make_unique<JsonLinesSink>(out));
-    tracer.record(tracer.component("nic0"), 2, microseconds(3),
-                  query_issi(microseconds(1)), {input.bytes(), output.bytes()});
+    tracer.record(tracer.component("nic0"), 2, microseconds(3), query_issi(microseconds(1)),
+                  {input.bytes(), output.bytes()});
     tracer.record(tracer.component("nic0"), 0, microseconds(4), Interrupt{7, 0});
     tracer.set_mask(~std::uint64_t{0});
     tracer.record(tracer.component("nic0"), 0, microseconds(4), Interrupt{7, 0});
