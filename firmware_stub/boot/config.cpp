@@ -36,9 +36,11 @@ model::ResourceLimits limits_from(const model::Capabilities& capabilities,
     limits[ObjectKind::eq] = static_cast<std::uint32_t>(std::min<std::uint64_t>(eqs, 252));
     limits[ObjectKind::cq] = two_to("log_max_cq") - 64;
     limits[ObjectKind::qp] = std::max(two_to("log_max_qp"), kReservedQps + 1) - kReservedQps;
-    limits[ObjectKind::srq] = two_to("log_max_srq");
-    limits[ObjectKind::xrc_srq] = two_to("log_max_srq");
-    limits[ObjectKind::rmp] = two_to("log_max_rmp");
+    // Shared receive queues of all kinds have one space of numbers, in three ranges.
+    constexpr std::uint32_t kSharedQueueRange = 0x400000;
+    limits[ObjectKind::srq] = std::min(two_to("log_max_srq"), kSharedQueueRange - 1);
+    limits[ObjectKind::xrc_srq] = std::min(two_to("log_max_srq"), kSharedQueueRange);
+    limits[ObjectKind::rmp] = std::min(two_to("log_max_rmp"), kSharedQueueRange);
     limits[ObjectKind::rq] = std::min(two_to("log_max_rq"), 0x100000U);
     limits[ObjectKind::sq] = std::min(two_to("log_max_sq"), 0x100000U);
     limits[ObjectKind::tis] = two_to("log_max_tis");

@@ -24,6 +24,8 @@ struct FirmwareConfig {
     std::string psid;                   ///< 16 characters at most
     std::uint16_t vsd_vendor_id = 0x15b3;
     std::uint32_t hw_id = 0;            ///< as in the health buffer
+    std::uint16_t device_id = 0;        ///< PCI device
+    std::string node_description;       ///< 64 characters at most
     std::uint64_t device_frequency_khz = 0;
     std::uint64_t node_guid = 0;        ///< of the first function; the others count up
     std::uint64_t system_image_guid = 0;

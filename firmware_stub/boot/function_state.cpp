@@ -11,7 +11,8 @@ FunctionState::FunctionState(model::FunctionId id, const FirmwareConfig& config,
     : id_(id),
       config_(config),
       resources_(config.limits),
-      queues_(model::QueueContext{id, resources_, host, calendar, config.queue_timing}),
+      queues_(model::QueueContext{id, resources_, host, calendar, config.queue_timing,
+                                  kSpecialKeys}),
       pages_(config.pages),
       commands_(id, host, calendar, executor, config.command_processors) {
     restore_capabilities();
@@ -36,12 +37,9 @@ std::span<std::byte> FunctionState::current_capability(std::uint16_t group) {
 }
 
 void FunctionState::account_pages() {
-    // The working set of the firmware itself: boot pages while enabled, the rest once initialised.
-    std::uint32_t working = 0;
-    if (phase_ == Phase::initialised) {
-        const PageParameters& p = pages_.parameters();
-        working = p.boot + p.init - std::min(p.init, (p.low_water + p.high_water) / 2);
-    }
+    // The firmware itself works in the boot pages; the others are for contexts.
+    const std::uint32_t working =
+        phase_ == Phase::initialised ? pages_.parameters().boot : 0;
     pages_.set_use(working, resources_.context_memory());
 }
 
@@ -50,6 +48,11 @@ void FunctionState::tear_down() {
     resources_.clear();
     flow_table_roots.clear();
     roce_addresses.clear();
+    multicast_groups.clear();
+    rate_limits.clear();
+    l2_table.clear();
+    silent_mode = false;
+    delay_drop_timeout = 0;
     reset_vport();
     phase_ = Phase::enabled;
     account_pages();
@@ -61,7 +64,10 @@ void FunctionState::reset() {
     pages_.reset();
     commands_.reset();
     restore_capabilities();
+    congestion = {};
     issi = 0;
+    wake_on_lan = 0;
+    reset_on_lan = 0;
     health_syndrome = 0;
     health_extended_syndrome = 0;
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "firmware_stub/boot/config.h"
+#include "firmware_stub/boot/congestion_control.h"
 #include "firmware_stub/boot/page_supply.h"
 #include "firmware_stub/mailbox/command_queue.h"
 #include "firmware_stub/mailbox/command_table.h"
@@ -29,7 +30,29 @@ struct Vport {
     std::vector<std::array<std::uint8_t, 6>> multicast_list;
     std::vector<std::uint16_t> vlan_list;
     std::uint8_t admin_state = 1;  ///< VPORT_STATE admin: 0 down, 1 up, 2 follow the port
+
+    struct Traffic {
+        std::uint64_t packets = 0;
+        std::uint64_t octets = 0;
+    };
+    /// Both ways, as QUERY_VPORT_COUNTER shows them; counted by whoever moves the packets.
+    struct Counters {
+        Traffic received_errors, transmit_errors;
+        Traffic received_ib_unicast, transmitted_ib_unicast;
+        Traffic received_ib_multicast, transmitted_ib_multicast;
+        Traffic received_eth_broadcast, transmitted_eth_broadcast;
+        Traffic received_eth_unicast, transmitted_eth_unicast;
+        Traffic received_eth_multicast, transmitted_eth_multicast;
+        Traffic local_loopback;
+    };
+    Counters counters;
 };
+
+/// Keys that QUERY_SPECIAL_CONTEXTS tells of; their indices lie below those of created keys.
+inline constexpr model::SpecialKeys kSpecialKeys{
+    .reserved_lkey = 0x200, .null_mkey = 0x300, .terminate_scatter_list = 0x100};
+
+using Gid = std::array<std::uint8_t, 16>;
 
 class FunctionState {
   public:
@@ -72,8 +95,19 @@ class FunctionState {
     model::Picoseconds died_at;
     /// Source GIDs and MACs by index (SET_ROCE_ADDRESS).
     std::map<std::uint32_t, prm::Buffer<prm::roce_addr_layout>> roce_addresses;
+    /// QPs attached to each multicast GID (ATTACH_TO_MCG), in the order of attaching.
+    std::map<Gid, std::vector<std::uint32_t>> multicast_groups;
+    CongestionControl congestion;
     /// Root table by table_type (SET_FLOW_TABLE_ROOT).
     std::map<std::uint8_t, std::uint32_t> flow_table_roots;
+    /// Rates for packet pacing by index (SET_PP_RATE_LIMIT).
+    std::map<std::uint16_t, prm::Buffer<prm::set_pp_rate_limit_context>> rate_limits;
+    /// MAC table of the e-switch by index (SET_L2_TABLE_ENTRY), as the input carried it.
+    std::map<std::uint32_t, prm::Buffer<prm::set_l2_table_entry_in>> l2_table;
+    bool silent_mode = false;               ///< SET_L2_TABLE_ENTRY: no traffic to the wire
+    std::uint16_t delay_drop_timeout = 0;   ///< SET_DELAY_DROP_PARAMS, in 100 us
+    std::uint8_t wake_on_lan = 0;           ///< SET_WOL_ROL, a bit for each packet type
+    std::uint8_t reset_on_lan = 0;
 
   private:
     void reset_vport();

@@ -3,6 +3,7 @@
 // memory as contexts describe them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -10,6 +11,7 @@
 #include "firmware_stub/boot/firmware.h"
 #include "firmware_stub/mailbox/command_table.h"
 #include "firmware_stub/mailbox/syndromes.h"
+#include "model/base/endian.h"
 #include "model/memory/host_ring.h"
 
 namespace cxsim::firmware_stub {
@@ -54,6 +56,25 @@ Reply destroy_object(FunctionState& function, const model::ObjectTable<T>& table
     return accept();
 }
 
+/// Keeps the context as the driver wrote it, without a page list behind it.
+template <class Layout>
+void keep_context(model::ContextObject<Layout>& object, prm::ConstView<Layout> context) {
+    std::copy_n(context.bytes().begin(), object.context.size(), object.context.begin());
+}
+/// Writes an object's context into the output of a query.
+template <class Layout>
+void show_context(const model::ContextObject<Layout>& object, prm::View<Layout> into) {
+    std::copy(object.context.begin(), object.context.end(), into.bytes().begin());
+}
+
+/// Doorbell records are 8 bytes long and lie in one piece.
+inline Reply check_doorbell_record(std::uint64_t address) {
+    if (address % 8 != 0) {
+        return refuse(prm::Status::BAD_PARAM, "doorbell record not aligned to 8 bytes");
+    }
+    return accept();
+}
+
 /// A queue buffer as a context and the page list behind it describe it.
 struct RingDescription {
     std::uint64_t bytes = 0;
@@ -82,6 +103,14 @@ inline Reply make_ring(const RingDescription& description, std::span<const std::
     ring = model::HostRing(model::HostRing::parse_pages(page_list, pages),
                            description.log_page_size, offset);
     return accept();
+}
+
+/// Page addresses of a ring as QUERY commands show them, as many as find room in `into`.
+inline void show_pages(const model::HostRing& ring, std::span<std::byte> into) {
+    const std::size_t count = std::min(ring.pages().size(), into.size() / 8);
+    for (std::size_t i = 0; i < count; ++i) {
+        model::store_be<std::uint64_t>(into.data() + i * 8, ring.pages()[i]);
+    }
 }
 
 }  // namespace cxsim::firmware_stub
