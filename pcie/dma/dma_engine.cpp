@@ -108,13 +108,13 @@ Picoseconds DmaEngine::write(FunctionId function, Picoseconds start, HostAddress
     Order& order = order_[function.value];
     ++statistics_.writes;
     statistics_.written_bytes += bytes;
-    Picoseconds ready = std::max(start + timing_.request_overhead, order.posted_sent);
+    // Store and forward, as for reads: the first TLP leaves when all data have been copied.
+    const Picoseconds copied = start + timing_.request_overhead + copy_time(bytes);
+    Picoseconds ready = std::max(copied, order.posted_sent);
     for (std::uint64_t done = 0; done < bytes;) {
         const HostAddress at = address + done;
         const std::uint64_t part = part_before(at.value, limits.max_payload, bytes - done);
         done += part;
-        // Data come through the copy stage; a TLP leaves when its last byte has.
-        ready = std::max(ready, start + timing_.request_overhead + copy_time(done));
         const std::uint32_t units = credit_units(part);
         const Picoseconds header = posted_headers_.acquire(ready, 1);
         const Picoseconds data = posted_data_.acquire(header, units);

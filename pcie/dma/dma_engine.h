@@ -17,10 +17,10 @@ namespace cxsim::pcie {
 /// The card's side; from its timing data.
 struct DmaTiming {
     /// From the model's request to its first TLP ready for the link.
-    model::Picoseconds request_overhead;
-    /// Rate at which read data pass from the PCIe receiver to where the card uses them, and write
-    /// data the other way. Adds latency per byte, does not bound throughput. 0: cut through.
-    model::BitsPerSecond copy_rate;
+    model::Picoseconds request_overhead{};
+    /// Rate at which data pass between the PCIe core and where the card uses them, store and
+    /// forward. Adds latency per byte, does not bound throughput. 0: cut through.
+    model::BitsPerSecond copy_rate{};
     std::uint32_t tags = 256;           ///< Outstanding read requests; 32 without extended tags.
     model::Bytes completion_buffer{64 * 1024};  ///< Room for requested read data.
 };

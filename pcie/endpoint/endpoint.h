@@ -32,7 +32,7 @@ struct EndpointConfig {
     LinkTiming link;
     DmaTiming dma;
     /// From a read of BAR0 understood by the card to its data ready for the link.
-    model::Picoseconds register_read;
+    model::Picoseconds register_read{};
 };
 
 /// How a request of the host was answered.

@@ -12,7 +12,7 @@ namespace cxsim::pcie {
 /// How a card's link is built beyond what its registers say.
 struct LinkTiming {
     /// PHY, receiver buffering and flight, one way: last byte out to last byte understood.
-    model::Picoseconds one_way;
+    model::Picoseconds one_way{};
     bool address_64bit = true;
     bool ecrc = false;
 };
