@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/queues/completion_queues.h"
 
-#include <array>
-
 #include "model/base/endian.h"
 #include "prm/layouts.h"
+
+#include <array>
 
 namespace cxsim::model {
 namespace {
 
 constexpr std::uint32_t kCounterMask = 0xffffff;
-constexpr std::uint32_t kPeriodFromCqe = 1;    // cqc.cq_period_mode
-constexpr std::uint32_t kRealTime = 1;         // ts_format
-constexpr std::uint32_t kEnhancedLayout = 1;   // cqc.cqe_compression_layout
-constexpr std::uint32_t kOpcodeResize = 5;     // cqe64.opcode
-constexpr std::uint8_t kSyndromeOverrun = 1;   // event cq_error
+constexpr std::uint32_t kPeriodFromCqe = 1;   // cqc.cq_period_mode
+constexpr std::uint32_t kRealTime = 1;        // ts_format
+constexpr std::uint32_t kEnhancedLayout = 1;  // cqc.cqe_compression_layout
+constexpr std::uint32_t kOpcodeResize = 5;    // cqe64.opcode
+constexpr std::uint8_t kSyndromeOverrun = 1;  // event cq_error
 constexpr std::uint8_t kSyndromeAccess = 2;
-constexpr std::uint32_t kStatusOverflow = 0x9;      // cqc.status
+constexpr std::uint32_t kStatusOverflow = 0x9;  // cqc.status
 constexpr std::uint32_t kStatusWriteFailure = 0xa;
 constexpr std::uint32_t kStateSolicitedArmed = 0x6;  // cqc.st
 constexpr std::uint32_t kStateArmed = 0x9;
@@ -34,8 +34,7 @@ bool CompletionQueues::push(std::uint32_t cqn, Picoseconds at, std::span<std::by
     return push(*cq, at, cqe, solicited);
 }
 
-bool CompletionQueues::push(Cq& cq, Picoseconds at, std::span<std::byte, 64> cqe,
-                            bool solicited) {
+bool CompletionQueues::push(Cq& cq, Picoseconds at, std::span<std::byte, 64> cqe, bool solicited) {
     at = state_.not_before_now(at);
     if (cq.error) {
         ++state_.counters.cqes_dropped;
@@ -77,8 +76,7 @@ bool CompletionQueues::append(Cq& cq, Picoseconds at, std::span<std::byte, 64> c
     const std::uint64_t offset = slot * cq.cqe_bytes + (cq.cqe_bytes - cqe.size());
     const bool holds = ring_holds(cq.ring, offset, cqe.size());
     const DmaStatus status =
-        holds ? state_.context.host
-                    .write(state_.context.function, at, cq.ring.address(offset), cqe)
+        holds ? state_.context.host.write(state_.context.function, at, cq.ring.address(offset), cqe)
                     .status
               : DmaStatus::completer_abort;
     if (status == DmaStatus::bus_master_disabled) {

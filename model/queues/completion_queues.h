@@ -2,11 +2,11 @@
 // Completion queues: CQEs into host memory, arming, moderation, overrun, resize.
 #pragma once
 
-#include <cstdint>
-#include <span>
-
 #include "model/queues/engine_state.h"
 #include "model/queues/event_queues.h"
+
+#include <cstdint>
+#include <span>
 
 namespace cxsim::model {
 

@@ -2,13 +2,13 @@
 // What the parts of the queue engines share inside this folder.
 #pragma once
 
-#include <algorithm>
-#include <cstdint>
-
 #include "model/queues/queue_context.h"
 #include "model/queues/queue_counters.h"
 #include "model/queues/queue_ports.h"
 #include "model/queues/translation.h"
+
+#include <algorithm>
+#include <cstdint>
 
 namespace cxsim::model {
 

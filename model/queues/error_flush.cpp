@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/queues/error_flush.h"
 
-#include <algorithm>
-#include <array>
-
 #include "model/base/endian.h"
 #include "model/queues/wqe.h"
+
+#include <algorithm>
+#include <array>
 
 namespace cxsim::model {
 namespace {
@@ -32,6 +32,11 @@ bool plausible(const WorkQueue& wq, std::uint16_t outstanding, std::uint64_t uni
     return outstanding <= bytes / unit;
 }
 
+// An SQ may do without flushes, not without the CQE of its bad WQE.
+bool wanted(const Sq& sq) {
+    return sq.view().get<prm::sqc::flush_in_error_en>() != 0 || !sq.wq.failure.ok();
+}
+
 }  // namespace
 
 struct ErrorFlush::Direction {
@@ -45,7 +50,7 @@ struct ErrorFlush::Direction {
 void ErrorFlush::begin(Sq& sq, Picoseconds at, bool by_software) {
     cancel(sq.scan);
     sq.scan = {};
-    if (sq.view().get<prm::sqc::flush_in_error_en>() == 0) return;
+    if (!wanted(sq)) return;
     sq.scan.by_software = by_software;
     schedule(sq.scan, sq.id, sq.wq, std::max(at, sq.wq.completed_until));
 }
@@ -73,7 +78,7 @@ void ErrorFlush::begin(Qp& qp, Picoseconds at, bool by_software) {
 }
 
 void ErrorFlush::hurry(Sq& sq, Picoseconds at) {
-    if (sq.view().get<prm::sqc::flush_in_error_en>() == 0) return;
+    if (!wanted(sq)) return;
     sq.scan.idle_rounds = 0;
     schedule(sq.scan, sq.id, sq.wq, std::max(at, sq.wq.completed_until));
 }
@@ -103,13 +108,15 @@ void ErrorFlush::scan(const EventArguments& arguments) {
         if (sq != nullptr && sq->wq.tag == arguments.b && sq->state == QueueState::error) {
             Direction send{sq->wq, sq->cqn, {number, 0, 0, sq->view().get<prm::sqc::user_index>()}};
             scan_object(sq->scan, sq->id, sq->wq, &send, nullptr);
+            if (!wanted(*sq)) cancel(sq->scan);
             return;
         }
     } else if (kind == ObjectKind::rq) {
         Rq* rq = resources.rqs.find(number);
         if (rq != nullptr && rq->wq.tag == arguments.b && rq->state == QueueState::error) {
             const auto type = rq->view().get<prm::rqc::wq, prm::wq::wq_type>();
-            Direction receive{rq->wq, rq->cqn,
+            Direction receive{rq->wq,
+                              rq->cqn,
                               {number, 0, 0, rq->view().get<prm::rqc::user_index>()},
                               type == kWqLinkedList || type == kWqLinkedListStriding,
                               type >= kWqLinkedListStriding};
@@ -125,8 +132,8 @@ void ErrorFlush::scan(const EventArguments& arguments) {
             Direction send{qp->sq, qp->send_cqn, {number, 0, 0, user_index}};
             Direction receive{qp->rq, qp->receive_cqn, {number, 0, 0, user_index}};
             const bool sends = view.get<prm::qpc::no_sq>() == 0;
-            const bool receives = qp->state == QpState::error &&
-                                  view.get<prm::qpc::rq_type>() == kRqTypeRegular;
+            const bool receives =
+                qp->state == QpState::error && view.get<prm::qpc::rq_type>() == kRqTypeRegular;
             scan_object(qp->scan, qp->id, qp->sq, sends ? &send : nullptr,
                         receives ? &receive : nullptr);
             return;
@@ -150,13 +157,13 @@ void ErrorFlush::scan_object(ErrorScan& scan, ObjectId id, WorkQueue& tagged, Di
     if (read.ok()) {
         const prm::ConstView<prm::qp_dbr> dbr(bytes);
         if (receive != nullptr) {
-            found = flush_receive(*receive, scan, static_cast<std::uint16_t>(
-                                                      dbr.get<prm::qp_dbr::rcv_counter>()));
+            found = flush_receive(*receive, scan,
+                                  static_cast<std::uint16_t>(dbr.get<prm::qp_dbr::rcv_counter>()));
         }
         if (send != nullptr) {
-            const bool any = flush_send(
-                *send, scan,
-                static_cast<std::uint16_t>(dbr.get<prm::qp_dbr::send_counter>()), more);
+            const bool any =
+                flush_send(*send, scan,
+                           static_cast<std::uint16_t>(dbr.get<prm::qp_dbr::send_counter>()), more);
             found = found || any;
         }
     } else {

@@ -4,10 +4,10 @@
 // stays in error, since receive queues ring no doorbell.
 #pragma once
 
-#include <cstdint>
-
 #include "model/queues/completion_queues.h"
 #include "model/queues/engine_state.h"
+
+#include <cstdint>
 
 namespace cxsim::model {
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/queues/event_queues.h"
 
-#include <algorithm>
-#include <array>
-
 #include "model/base/assert.h"
 #include "prm/layouts.h"
+
+#include <algorithm>
+#include <array>
 
 namespace cxsim::model {
 namespace {
@@ -43,12 +43,10 @@ bool EventQueues::post(Eq& eq, Picoseconds at, prm::EventType type, std::uint8_t
     // The driver fills the ring with owner 1 and takes an entry whose owner is its lap's parity.
     eqe.set<prm::eqe::owner>((eq.producer >> eq.log_size) & 1);
 
-    const std::uint64_t offset =
-        std::uint64_t{eq.producer & (eq.entries() - 1)} * prm::eqe::kBytes;
+    const std::uint64_t offset = std::uint64_t{eq.producer & (eq.entries() - 1)} * prm::eqe::kBytes;
     const Picoseconds start = state_.not_before_now(at) + state_.context.timing.event_write;
     if (!ring_holds(eq.ring, offset, bytes.size()) ||
-        !state_.context.host
-             .write(state_.context.function, start, eq.ring.address(offset), bytes)
+        !state_.context.host.write(state_.context.function, start, eq.ring.address(offset), bytes)
              .ok()) {
         // The producer stays: a host that answers again (bus mastering) finds no hole.
         ++counters.eqes_dropped;

@@ -2,11 +2,11 @@
 // Event queues: EQEs into host memory, interrupts, arming.
 #pragma once
 
-#include <cstdint>
-#include <span>
-
 #include "model/prm/event_type.h"
 #include "model/queues/engine_state.h"
+
+#include <cstdint>
+#include <span>
 
 namespace cxsim::model {
 

@@ -2,12 +2,12 @@
 // What the queue engines of one function share.
 #pragma once
 
-#include <cstdint>
-
 #include "model/base/units.h"
 #include "model/ports/host_bus.h"
 #include "model/resources/resources.h"
 #include "model/sim/calendar.h"
+
+#include <cstdint>
 
 namespace cxsim::model {
 
@@ -24,8 +24,8 @@ struct QueueTiming {
 
 /// Keys that the PRM reserves (QUERY_SPECIAL_CONTEXTS); zero: the device has none.
 struct SpecialKeys {
-    std::uint32_t reserved_lkey = 0;           ///< physical addresses, for queues with rlky set
-    std::uint32_t null_mkey = 0;               ///< reads give zeros, writes vanish
+    std::uint32_t reserved_lkey = 0;               ///< physical addresses, for queues with rlky set
+    std::uint32_t null_mkey = 0;                   ///< reads give zeros, writes vanish
     std::uint32_t terminate_scatter_list = 0x100;  ///< ends a receive WQE's list
 };
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/queues/queue_engines.h"
 
-#include <algorithm>
-
 #include "model/base/assert.h"
 #include "model/queues/completion_queues.h"
 #include "model/queues/engine_state.h"
@@ -10,6 +8,8 @@
 #include "model/queues/event_queues.h"
 #include "model/queues/send_queues.h"
 #include "model/queues/uar_pages.h"
+
+#include <algorithm>
 
 namespace cxsim::model {
 

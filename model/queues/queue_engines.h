@@ -4,14 +4,14 @@
 // engines of state changes; everything else comes from the driver's doorbells and memory.
 #pragma once
 
-#include <cstdint>
-#include <memory>
-#include <span>
-
 #include "model/prm/event_type.h"
 #include "model/queues/queue_context.h"
 #include "model/queues/queue_counters.h"
 #include "model/queues/queue_ports.h"
+
+#include <cstdint>
+#include <memory>
+#include <span>
 
 namespace cxsim::model {
 
@@ -65,10 +65,10 @@ class QueueEngines {
 
     // ---- Life of queues ----
 
-    void started(Sq& sq);           ///< RST -> RDY
-    void stopped(Sq& sq);           ///< -> ERR or RST, as sq.state says
-    void started(Rq& rq);           ///< RST -> RDY
-    void stopped(Rq& rq);           ///< -> ERR or RST, as rq.state says
+    void started(Sq& sq);  ///< RST -> RDY
+    void stopped(Sq& sq);  ///< -> ERR or RST, as sq.state says
+    void started(Rq& rq);  ///< RST -> RDY
+    void stopped(Rq& rq);  ///< -> ERR or RST, as rq.state says
     /// qp.state has been changed by a command from `old`. RESET clears the queues, RTS resumes
     /// them, ERR flushes them.
     void qp_state_changed(Qp& qp, QpState old);

@@ -2,34 +2,34 @@
 // Where the queue engines meet the rest of the card: who executes sends, and who hears of trouble.
 #pragma once
 
-#include <cstdint>
-#include <span>
-
 #include "model/base/units.h"
 #include "model/ports/host_bus.h"
 #include "model/resources/objects.h"
+
+#include <cstdint>
+#include <span>
 
 namespace cxsim::model {
 
 /// A piece of a message's payload in the order of the WQE: host memory, or bytes of the WQE.
 struct PayloadPiece {
-    HostAddress address;            ///< unless `in_wqe`
+    HostAddress address;  ///< unless `in_wqe`
     std::uint64_t bytes = 0;
-    std::uint32_t wqe_offset = 0;   ///< if `in_wqe`
+    std::uint32_t wqe_offset = 0;  ///< if `in_wqe`
     bool in_wqe = false;
-    bool zeros = false;             ///< null mkey: no memory behind it, reads as zeros
+    bool zeros = false;  ///< null mkey: no memory behind it, reads as zeros
 };
 
 /// A SEND or LSO WQE whose descriptors have been checked and translated.
 struct SendRequest {
-    ObjectId queue;                      ///< SQ or QP
+    ObjectId queue;  ///< SQ or QP
     std::uint8_t opcode = 0;
     std::uint16_t wqe_index = 0;
     std::span<const std::byte> wqe;      ///< all `ds * 16` bytes
     std::span<const std::byte> headers;  ///< inlined Ethernet headers; empty on QPs
     std::span<const PayloadPiece> payload;
     std::uint64_t payload_bytes = 0;
-    std::uint16_t mss = 0;               ///< of an LSO WQE
+    std::uint16_t mss = 0;  ///< of an LSO WQE
 };
 
 struct SendOutcome {

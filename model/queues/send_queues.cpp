@@ -22,8 +22,8 @@ enum ServiceType : std::uint32_t {
 };
 
 constexpr std::uint32_t kSqcStateError = 3;
-constexpr std::uint32_t kRqTypeSrq = 1;      // qpc.rq_type
-constexpr std::uint32_t kEventOfQp = 0;      // qp_events.type
+constexpr std::uint32_t kRqTypeSrq = 1;  // qpc.rq_type
+constexpr std::uint32_t kEventOfQp = 0;  // qp_events.type
 constexpr std::uint32_t kEventOfSq = 2;
 
 std::uint64_t pack(const WqeControl& control) {
@@ -119,8 +119,10 @@ void SendQueues::doorbell(Picoseconds at, std::uint32_t page, std::uint8_t buffe
     }
     const Picoseconds start = at + state_.context.timing.doorbell;
     if (queue.in_error()) {
-        if (queue.sq != nullptr) flush_.hurry(*queue.sq, start);
-        else flush_.hurry(*queue.qp, start);
+        if (queue.sq != nullptr)
+            flush_.hurry(*queue.sq, start);
+        else
+            flush_.hurry(*queue.qp, start);
         return;
     }
     WorkQueue& wq = *queue.wq;
@@ -167,8 +169,8 @@ void SendQueues::clear(WorkQueue& wq) {
 void SendQueues::kick(Queue& queue, Picoseconds at) {
     if (queue.wq->active || queue.outstanding() == 0) return;
     queue.wq->active = true;
-    queue.wq->event = state_.calendar().schedule<&SendQueues::fetch>(state_.not_before_now(at), this,
-                                                                     queue.arguments(state_));
+    queue.wq->event = state_.calendar().schedule<&SendQueues::fetch>(state_.not_before_now(at),
+                                                                     this, queue.arguments(state_));
 }
 
 void SendQueues::pause(Queue& queue) {
@@ -230,9 +232,11 @@ bool SendQueues::take_blue_flame(Queue& queue) {
         return false;
     }
     const std::uint64_t dwords = bytes / 4;
-    const std::uint64_t needed = dwords == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << dwords) - 1;
+    const std::uint64_t needed =
+        dwords == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << dwords) - 1;
     if ((buffer.filled & needed) != needed) return false;
-    wq.fetched.assign(buffer.data.begin(), buffer.data.begin() + static_cast<std::ptrdiff_t>(bytes));
+    wq.fetched.assign(buffer.data.begin(),
+                      buffer.data.begin() + static_cast<std::ptrdiff_t>(bytes));
     ++state_.counters.blue_flame_wqes;
     return true;
 }
@@ -244,8 +248,7 @@ DmaResult SendQueues::read_up_to(Queue& queue, Picoseconds at, std::uint64_t byt
     const std::uint64_t ring = queue.ring_bytes();
     while (wq.fetched.size() < bytes) {
         const std::uint64_t have = wq.fetched.size();
-        const std::uint64_t offset =
-            (std::uint64_t{wq.consumer} * kBasicBlockBytes + have) % ring;
+        const std::uint64_t offset = (std::uint64_t{wq.consumer} * kBasicBlockBytes + have) % ring;
         if (!ring_holds(wq.ring, offset, kBasicBlockBytes)) {
             return {DmaStatus::completer_abort, result.finish};
         }
@@ -273,8 +276,8 @@ void SendQueues::execute(const EventArguments& arguments) {
     const WqeControl control = decode_control(wq.fetched);
     ++state_.counters.wqes;
     UmrOutcome outcome{wqe_status::kBadWqe, now};
-    if (control.index == wq.consumer && control.queue == queue.id.number &&
-        control.segments != 0 && control.blocks() <= queue.outstanding()) {
+    if (control.index == wq.consumer && control.queue == queue.id.number && control.segments != 0 &&
+        control.blocks() <= queue.outstanding()) {
         outcome = dispatch(queue, now, control, std::span(wq.fetched).first(control.bytes()));
     }
     if (!outcome.status.ok()) {
@@ -285,8 +288,8 @@ void SendQueues::execute(const EventArguments& arguments) {
     wq.fetched.erase(wq.fetched.begin(), wq.fetched.begin() + used);
     wq.consumer = static_cast<std::uint16_t>(wq.consumer + control.blocks());
     if (control.signaled) {
-        wq.completed_until = std::max(
-            wq.completed_until, outcome.finish + state_.context.timing.completion_write);
+        wq.completed_until =
+            std::max(wq.completed_until, outcome.finish + state_.context.timing.completion_write);
         wq.completions.push_back(state_.calendar().schedule<&SendQueues::complete>(
             wq.completed_until, this, queue.arguments(state_, pack(control))));
     }
@@ -310,8 +313,7 @@ void SendQueues::next(Queue& queue, Picoseconds at) {
             return;
         }
     }
-    wq.event =
-        state_.calendar().schedule<&SendQueues::fetch>(at, this, queue.arguments(state_));
+    wq.event = state_.calendar().schedule<&SendQueues::fetch>(at, this, queue.arguments(state_));
 }
 
 UmrOutcome SendQueues::dispatch(Queue& queue, Picoseconds at, const WqeControl& control,

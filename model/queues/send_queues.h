@@ -4,15 +4,15 @@
 // WQE runs.
 #pragma once
 
-#include <cstdint>
-#include <span>
-
 #include "model/queues/completion_queues.h"
 #include "model/queues/engine_state.h"
 #include "model/queues/error_flush.h"
 #include "model/queues/send_wqe.h"
 #include "model/queues/umr.h"
 #include "model/queues/wqe.h"
+
+#include <cstdint>
+#include <span>
 
 namespace cxsim::model {
 

@@ -6,6 +6,7 @@ namespace {
 
 constexpr std::size_t kInlineStart = 14;  // inlined headers start inside the Ethernet segment
 constexpr std::size_t kInlineStartBytes = 2;
+constexpr std::uint64_t kMaxMessageBytes = std::uint64_t{1} << 31;
 
 std::size_t round_to_segment(std::size_t bytes) {
     return (bytes + kSegmentBytes - 1) / kSegmentBytes * kSegmentBytes;
@@ -13,10 +14,14 @@ std::size_t round_to_segment(std::size_t bytes) {
 
 WqeStatus status_of(TranslationError error) {
     switch (error) {
-        case TranslationError::none: return wqe_status::kSuccess;
-        case TranslationError::out_of_range: return wqe_status::kOutsideRegion;
-        case TranslationError::unmapped: return wqe_status::kGatherFailed;
-        default: return wqe_status::kBadLkey;
+        case TranslationError::none:
+            return wqe_status::kSuccess;
+        case TranslationError::out_of_range:
+            return wqe_status::kOutsideRegion;
+        case TranslationError::unmapped:
+            return wqe_status::kGatherFailed;
+        default:
+            return wqe_status::kBadLkey;
     }
 }
 
@@ -128,6 +133,7 @@ WqeStatus SendExecutor::gather_pointer(std::span<const std::byte> segment,
         pieces_.push_back(piece);
     }
     payload_bytes_ += request.bytes;
+    if (payload_bytes_ > kMaxMessageBytes) return wqe_status::kMessageTooLong;
     return wqe_status::kSuccess;
 }
 

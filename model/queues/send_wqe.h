@@ -2,12 +2,12 @@
 // SEND and LSO work queue entries: headers, descriptors, and what becomes of the message.
 #pragma once
 
+#include "model/queues/engine_state.h"
+#include "model/queues/wqe.h"
+
 #include <cstdint>
 #include <span>
 #include <vector>
-
-#include "model/queues/engine_state.h"
-#include "model/queues/wqe.h"
 
 namespace cxsim::model {
 

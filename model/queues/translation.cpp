@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/queues/translation.h"
 
-#include <algorithm>
-
 #include "model/base/endian.h"
 #include "prm/layouts.h"
+
+#include <algorithm>
 
 namespace cxsim::model {
 namespace {
@@ -24,11 +24,16 @@ AccessMode access_mode(const Mkey& mkey) {
 bool permits(const Mkey& mkey, Access access) {
     const auto view = mkey.view();
     switch (access) {
-        case Access::local_read: return view.get<prm::mkc::lr>() != 0;
-        case Access::local_write: return view.get<prm::mkc::lw>() != 0;
-        case Access::remote_read: return view.get<prm::mkc::rr>() != 0;
-        case Access::remote_write: return view.get<prm::mkc::rw>() != 0;
-        case Access::atomic: return view.get<prm::mkc::a>() != 0;
+        case Access::local_read:
+            return view.get<prm::mkc::lr>() != 0;
+        case Access::local_write:
+            return view.get<prm::mkc::lw>() != 0;
+        case Access::remote_read:
+            return view.get<prm::mkc::rr>() != 0;
+        case Access::remote_write:
+            return view.get<prm::mkc::rw>() != 0;
+        case Access::atomic:
+            return view.get<prm::mkc::a>() != 0;
     }
     return false;
 }
@@ -51,8 +56,37 @@ bool inside(const Mkey& mkey, const TranslationRequest& request) {
     return offset <= length && request.bytes <= length - offset;
 }
 
-void append(std::vector<HostRange>& out, std::size_t floor, const HostRange& range) {
-    if (out.size() > floor) {
+}  // namespace
+
+std::string_view to_string(TranslationError error) {
+    switch (error) {
+        case TranslationError::none:
+            return "none";
+        case TranslationError::unknown_key:
+            return "unknown key";
+        case TranslationError::wrong_domain:
+            return "wrong protection domain";
+        case TranslationError::no_permission:
+            return "no permission";
+        case TranslationError::out_of_range:
+            return "out of range";
+        case TranslationError::unmapped:
+            return "unmapped";
+        case TranslationError::too_deep:
+            return "too deep";
+        case TranslationError::unsupported_mode:
+            return "unsupported access mode";
+    }
+    return "?";
+}
+
+Mkey* Translator::find(std::uint32_t key) const {
+    Mkey* mkey = resources_.mkeys.find(key >> 8);
+    return mkey != nullptr && mkey->variant == (key & 0xff) ? mkey : nullptr;
+}
+
+void Translator::Walk::append(const HostRange& range) {
+    if (out.size() > first) {
         HostRange& last = out.back();
         if (last.zeros == range.zeros &&
             (range.zeros || last.address.value + last.bytes == range.address.value)) {
@@ -63,44 +97,24 @@ void append(std::vector<HostRange>& out, std::size_t floor, const HostRange& ran
     out.push_back(range);
 }
 
-}  // namespace
-
-std::string_view to_string(TranslationError error) {
-    switch (error) {
-        case TranslationError::none: return "none";
-        case TranslationError::unknown_key: return "unknown key";
-        case TranslationError::wrong_domain: return "wrong protection domain";
-        case TranslationError::no_permission: return "no permission";
-        case TranslationError::out_of_range: return "out of range";
-        case TranslationError::unmapped: return "unmapped";
-        case TranslationError::too_deep: return "too deep";
-        case TranslationError::unsupported_mode: return "unsupported access mode";
-    }
-    return "?";
-}
-
-Mkey* Translator::find(std::uint32_t key) const {
-    Mkey* mkey = resources_.mkeys.find(key >> 8);
-    return mkey != nullptr && mkey->variant == (key & 0xff) ? mkey : nullptr;
-}
-
 TranslationError Translator::translate(const TranslationRequest& request,
                                        std::vector<HostRange>& out) const {
     const std::size_t before = out.size();
-    const TranslationError error = walk(request, 0, out);
+    Walk walk{out, before};
+    const TranslationError error = resolve(request, 0, walk);
     if (error != TranslationError::none) out.resize(before);
     return error;
 }
 
-TranslationError Translator::walk(const TranslationRequest& request, unsigned depth,
-                                  std::vector<HostRange>& out) const {
+TranslationError Translator::resolve(const TranslationRequest& request, unsigned depth,
+                                     Walk& walk) const {
     if (keys_.null_mkey != 0 && request.key == keys_.null_mkey) {
-        if (request.bytes != 0) append(out, 0, {{}, request.bytes, true});
+        if (request.bytes != 0) walk.append({{}, request.bytes, true});
         return TranslationError::none;
     }
     if (keys_.reserved_lkey != 0 && request.key == keys_.reserved_lkey) {
         if (!request.reserved_lkey) return TranslationError::no_permission;
-        if (request.bytes != 0) append(out, 0, {{request.address}, request.bytes, false});
+        if (request.bytes != 0) walk.append({{request.address}, request.bytes, false});
         return TranslationError::none;
     }
     const Mkey* mkey = find(request.key);
@@ -117,21 +131,21 @@ TranslationError Translator::walk(const TranslationRequest& request, unsigned de
     if (!inside(*mkey, request)) return TranslationError::out_of_range;
     switch (access_mode(*mkey)) {
         case AccessMode::physical:
-            append(out, 0, {{request.address}, request.bytes, false});
+            walk.append({{request.address}, request.bytes, false});
             return TranslationError::none;
         case AccessMode::mtt:
-            return walk_pages(*mkey, request, out);
+            return pages(*mkey, request, walk);
         case AccessMode::ksm:
-            return walk_fixed(*mkey, request, depth, out);
+            return fixed_entries(*mkey, request, depth, walk);
         case AccessMode::klm:
-            return walk_list(*mkey, request, depth, out);
+            return list_entries(*mkey, request, depth, walk);
     }
     return TranslationError::unsupported_mode;
 }
 
 // Entry 0 is the page of the start address; the offset inside a page is the address's own.
-TranslationError Translator::walk_pages(const Mkey& mkey, const TranslationRequest& request,
-                                        std::vector<HostRange>& out) const {
+TranslationError Translator::pages(const Mkey& mkey, const TranslationRequest& request,
+                                   Walk& walk) {
     const auto view = mkey.view();
     const unsigned shift = view.get<prm::mkc::log_page_size>();
     const std::uint64_t mask = (std::uint64_t{1} << shift) - 1;
@@ -142,6 +156,7 @@ TranslationError Translator::walk_pages(const Mkey& mkey, const TranslationReque
     while (left != 0) {
         const std::uint64_t index = (address >> shift) - first_page;
         if (index >= entries) return TranslationError::out_of_range;
+        if (walk.exhausted()) return TranslationError::too_deep;
         const auto entry = load_be<std::uint64_t>(mkey.translations.data() + index * kMttBytes);
         if (mkey.page_access) {
             const std::uint64_t needed = writes(request.access) ? 2 : 1;
@@ -149,15 +164,15 @@ TranslationError Translator::walk_pages(const Mkey& mkey, const TranslationReque
         }
         const std::uint64_t base = entry & ~std::uint64_t{0xff} & ~mask;
         const std::uint64_t bytes = std::min(left, mask + 1 - (address & mask));
-        append(out, 0, {{base + (address & mask)}, bytes, false});
+        walk.append({{base + (address & mask)}, bytes, false});
         address += bytes;
         left -= bytes;
     }
     return TranslationError::none;
 }
 
-TranslationError Translator::walk_fixed(const Mkey& mkey, const TranslationRequest& request,
-                                        unsigned depth, std::vector<HostRange>& out) const {
+TranslationError Translator::fixed_entries(const Mkey& mkey, const TranslationRequest& request,
+                                           unsigned depth, Walk& walk) const {
     if (depth == kMaxIndirection) return TranslationError::too_deep;
     const auto view = mkey.view();
     const unsigned shift = view.get<prm::mkc::log_page_size>();
@@ -170,12 +185,13 @@ TranslationError Translator::walk_fixed(const Mkey& mkey, const TranslationReque
     while (left != 0) {
         const std::uint64_t index = (address >> shift) - first;
         if (index >= entries) return TranslationError::out_of_range;
+        if (walk.exhausted()) return TranslationError::too_deep;
         const prm::ConstView<prm::ksm> entry(
             std::span(mkey.translations).subspan(index * kIndirectBytes, kIndirectBytes));
         part.key = entry.get<prm::ksm::mkey>();
         part.address = entry.get<prm::ksm::va>() + (address & mask);
         part.bytes = std::min(left, mask + 1 - (address & mask));
-        if (const auto error = walk(part, depth + 1, out); error != TranslationError::none) {
+        if (const auto error = resolve(part, depth + 1, walk); error != TranslationError::none) {
             return error;
         }
         address += part.bytes;
@@ -184,8 +200,8 @@ TranslationError Translator::walk_fixed(const Mkey& mkey, const TranslationReque
     return TranslationError::none;
 }
 
-TranslationError Translator::walk_list(const Mkey& mkey, const TranslationRequest& request,
-                                       unsigned depth, std::vector<HostRange>& out) const {
+TranslationError Translator::list_entries(const Mkey& mkey, const TranslationRequest& request,
+                                          unsigned depth, Walk& walk) const {
     if (depth == kMaxIndirection) return TranslationError::too_deep;
     const std::uint64_t entries = mkey.translations.size() / kIndirectBytes;
     std::uint64_t skip = request.address - mkey.view().get<prm::mkc::start_addr>();
@@ -193,6 +209,7 @@ TranslationError Translator::walk_list(const Mkey& mkey, const TranslationReques
     TranslationRequest part = request;
     for (std::uint64_t index = 0; left != 0; ++index) {
         if (index >= entries) return TranslationError::out_of_range;
+        if (walk.exhausted()) return TranslationError::too_deep;
         const prm::ConstView<prm::klm> entry(
             std::span(mkey.translations).subspan(index * kIndirectBytes, kIndirectBytes));
         const std::uint64_t bytes = entry.get<prm::klm::byte_count>();
@@ -207,7 +224,7 @@ TranslationError Translator::walk_list(const Mkey& mkey, const TranslationReques
         part.key = entry.get<prm::klm::mkey>();
         part.address = entry.get<prm::klm::va>() + skip;
         part.bytes = std::min(left, bytes - skip);
-        if (const auto error = walk(part, depth + 1, out); error != TranslationError::none) {
+        if (const auto error = resolve(part, depth + 1, walk); error != TranslationError::none) {
             return error;
         }
         skip = 0;

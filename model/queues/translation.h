@@ -2,12 +2,12 @@
 // From a memory key and an address to host memory.
 #pragma once
 
+#include "model/queues/queue_context.h"
+
 #include <cstdint>
 #include <span>
 #include <string_view>
 #include <vector>
-
-#include "model/queues/queue_context.h"
 
 namespace cxsim::model {
 
@@ -20,7 +20,7 @@ enum class TranslationError : std::uint8_t {
     no_permission,     ///< the key lacks the access flag
     out_of_range,      ///< not inside [start, start + length), or beyond the entries
     unmapped,          ///< an entry without present bits
-    too_deep,          ///< indirect keys nested beyond kMaxIndirection
+    too_deep,          ///< nested beyond kMaxIndirection, or more entries than kMaxEntries
     unsupported_mode,  ///< access mode that is not modelled (MEMIC, SW ICM, crossing, stride block)
 };
 
@@ -46,6 +46,9 @@ struct TranslationRequest {
 class Translator {
   public:
     static constexpr unsigned kMaxIndirection = 4;
+    /// Entries looked at for one request: 2 GiB, the largest message, in pages of 4 KiB and then
+    /// some. A guest's lists of empty or tiny entries end here.
+    static constexpr std::uint32_t kMaxEntries = 600'000;
 
     explicit Translator(const QueueContext& context)
         : resources_(context.resources), keys_(context.keys) {}
@@ -59,14 +62,20 @@ class Translator {
     Mkey* find(std::uint32_t key) const;
 
   private:
-    TranslationError walk(const TranslationRequest& request, unsigned depth,
-                          std::vector<HostRange>& out) const;
-    TranslationError walk_pages(const Mkey& mkey, const TranslationRequest& request,
-                                std::vector<HostRange>& out) const;
-    TranslationError walk_fixed(const Mkey& mkey, const TranslationRequest& request,
-                                unsigned depth, std::vector<HostRange>& out) const;
-    TranslationError walk_list(const Mkey& mkey, const TranslationRequest& request,
-                               unsigned depth, std::vector<HostRange>& out) const;
+    struct Walk {
+        std::vector<HostRange>& out;
+        std::size_t first;  ///< ranges before it belong to earlier requests
+        std::uint32_t entries_left = kMaxEntries;
+
+        void append(const HostRange& range);
+        bool exhausted() { return entries_left-- == 0; }
+    };
+    TranslationError resolve(const TranslationRequest& request, unsigned depth, Walk& walk) const;
+    static TranslationError pages(const Mkey& mkey, const TranslationRequest& request, Walk& walk);
+    TranslationError fixed_entries(const Mkey& mkey, const TranslationRequest& request,
+                                   unsigned depth, Walk& walk) const;
+    TranslationError list_entries(const Mkey& mkey, const TranslationRequest& request,
+                                  unsigned depth, Walk& walk) const;
 
     Resources& resources_;
     SpecialKeys keys_;

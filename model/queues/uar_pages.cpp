@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/queues/uar_pages.h"
 
+#include "prm/layouts.h"
+
 #include <algorithm>
 #include <array>
-
-#include "prm/layouts.h"
 
 namespace cxsim::model {
 namespace {

@@ -2,13 +2,13 @@
 // UAR pages: doorbells of event queues, completion queues and send queues, BlueFlame.
 #pragma once
 
-#include <cstdint>
-#include <span>
-
 #include "model/queues/completion_queues.h"
 #include "model/queues/engine_state.h"
 #include "model/queues/event_queues.h"
 #include "model/queues/send_queues.h"
+
+#include <cstdint>
+#include <span>
 
 namespace cxsim::model {
 

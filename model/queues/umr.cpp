@@ -10,8 +10,9 @@ constexpr std::uint64_t kOctoword = 16;
 // The device moves translation entries in lines of 64 bytes: sizes and offsets of a UMR are
 // multiples of it, and an mkey owns whole lines whatever its translations_octword_size.
 constexpr std::uint64_t kLine = 64;
-constexpr std::size_t kListOffset = prm::wqe_ctrl_seg::kBytes + prm::wqe_umr_ctrl_seg::kBytes +
-                                    prm::wqe_mkey_context_seg::kBytes;
+constexpr std::uint64_t kMaxTranslationBytes = std::uint64_t{64} << 20;
+constexpr std::size_t kListOffset =
+    prm::wqe_ctrl_seg::kBytes + prm::wqe_umr_ctrl_seg::kBytes + prm::wqe_mkey_context_seg::kBytes;
 
 // wqe_umr_ctrl_seg.mkey_mask, as the driver's MLX5_MKEY_MASK_* name them.
 enum MaskBit : std::uint32_t {
@@ -87,9 +88,10 @@ std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
     return (value + unit - 1) / unit * unit;
 }
 
+// Limited, so that a guest cannot make us allocate what its context merely claims.
 std::uint64_t translation_capacity(const Mkey& mkey) {
-    return round_up(
-        std::uint64_t{mkey.view().get<prm::mkc::translations_octword_size>()} * kOctoword, kLine);
+    const std::uint64_t octowords = mkey.view().get<prm::mkc::translations_octword_size>();
+    return std::min(round_up(octowords * kOctoword, kLine), kMaxTranslationBytes);
 }
 
 // Whether the mkey has a translation entry for every page of the region it would describe.

@@ -2,12 +2,12 @@
 // User memory registration: the WQE that changes an mkey's translation and context.
 #pragma once
 
+#include "model/queues/engine_state.h"
+#include "model/queues/wqe.h"
+
 #include <cstdint>
 #include <span>
 #include <vector>
-
-#include "model/queues/engine_state.h"
-#include "model/queues/wqe.h"
 
 namespace cxsim::model {
 

@@ -2,12 +2,12 @@
 // Send work queue entries: opcodes, how their errors are reported, and the CQEs they end in.
 #pragma once
 
+#include "model/resources/objects.h"
+#include "prm/layouts.h"
+
 #include <array>
 #include <cstdint>
 #include <span>
-
-#include "model/resources/objects.h"
-#include "prm/layouts.h"
 
 namespace cxsim::model {
 
@@ -31,11 +31,12 @@ enum class WqeOpcode : std::uint8_t {
 namespace wqe_status {
 inline constexpr WqeStatus kSuccess{};
 inline constexpr WqeStatus kNoInlineHeader{0x01, 0x68, 0x60, 0x10};  ///< local length
+inline constexpr WqeStatus kMessageTooLong{0x01, 0x00, 0x00, 0x00};  ///< vendor value not known
 inline constexpr WqeStatus kBadWqe{0x02, 0x68, 0x86, 0x00};          ///< local QP operation
 inline constexpr WqeStatus kBadLkey{0x04, 0x52, 0x92, 0x00};         ///< local protection
 inline constexpr WqeStatus kOutsideRegion{0x04, 0x53, 0x9d, 0x00};
 inline constexpr WqeStatus kGatherFailed{0x04, 0x51, 0x02, 0x00};
-inline constexpr WqeStatus kUmrTooLarge{0x06, 0x78, 0x0f, 0x00};     ///< memory window bind
+inline constexpr WqeStatus kUmrTooLarge{0x06, 0x78, 0x0f, 0x00};  ///< memory window bind
 inline constexpr WqeStatus kUmrListUnreadable{0x06, 0x25, 0x00, 0x00};
 /// Free bit not as the WQE's check asks. The vendor syndrome of cards is not known.
 inline constexpr WqeStatus kUmrCheckFailed{0x06, 0x00, 0x00, 0x00};

@@ -3,6 +3,9 @@
 // above the HostBus port.
 #pragma once
 
+#include "model/base/endian.h"
+#include "model/ports/host_bus.h"
+
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -10,9 +13,6 @@
 #include <memory>
 #include <span>
 #include <vector>
-
-#include "model/base/endian.h"
-#include "model/ports/host_bus.h"
 
 namespace cxsim::test {
 
@@ -60,7 +60,9 @@ class FakeHostBus : public model::HostBus {
     }
 
     /// Requests that touch [address, address + bytes) are answered with a completer abort.
-    void refuse(std::uint64_t address, std::uint64_t bytes) { refused_.push_back({address, bytes}); }
+    void refuse(std::uint64_t address, std::uint64_t bytes) {
+        refused_.push_back({address, bytes});
+    }
     void allow_all() { refused_.clear(); }
 
     /// Memory as the host's software sees it; unwritten memory reads as zero.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <catch2/catch_test_macros.hpp>
-
 #include "tests/unit/queues/queue_bench.h"
+
+#include <catch2/catch_test_macros.hpp>
 
 namespace cxsim::test {
 namespace {
@@ -28,7 +28,7 @@ TEST_CASE("the root cause comes first, then one flush per WQE in order", "[flush
     Qp& qp = bench.make_qp();
     SqDriver driver = bench.driver_of(qp.id.number, qp.sq);
     bench.post(driver, 0, 0, {}, 0);
-    bench.post(driver, 0x08, 0, {}, 0);  // refused
+    bench.post(driver, 0x08, 0, {}, 0);                           // refused
     bench.post(driver, 0x0a, 0, std::vector<std::byte>(100), 0);  // two blocks, unsignaled
     bench.ring(driver, bench.post(driver, 0, 0, {}));
     bench.run(microseconds(10));
@@ -251,6 +251,20 @@ TEST_CASE("an SQ flushes if its context asks for it", "[flush]") {
         bench.run(milliseconds(1));
         CHECK(bench.drain_cq(bench.send_cq).size() == (flush ? 1 : 0));
     }
+}
+
+TEST_CASE("an SQ that does not flush still reports its bad WQE", "[flush]") {
+    FlushBench bench;
+    Sq& sq = bench.create_sq(bench.send_cq.cq->id.number, 4);
+    sq.view().set<prm::sqc::flush_in_error_en>(0U);
+    SqDriver driver = bench.driver_of(sq.id.number, sq.wq);
+    bench.post(driver, 0x29, 0, {}, 0);
+    bench.ring(driver, bench.post(driver, 0, 0, {}));
+    bench.run(milliseconds(5));
+    const auto seen = bench.drain_cq(bench.send_cq);
+    REQUIRE(seen.size() == 1);
+    CHECK(seen[0].syndrome == 0x02);
+    CHECK(bench.calendar.empty());
 }
 
 Rq& make_rq(FlushBench& bench, std::uint32_t wq_type) {

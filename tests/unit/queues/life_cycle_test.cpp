@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <catch2/catch_test_macros.hpp>
-
 #include "tests/unit/queues/queue_bench.h"
+
+#include <catch2/catch_test_macros.hpp>
 
 namespace cxsim::test {
 namespace {
@@ -75,8 +75,10 @@ TEST_CASE("no event of a destroyed queue reaches its successor of the same numbe
             REQUIRE(sq->id == id);
             bench.run(milliseconds(1));
             CHECK(bench.drain_cq(bench.cq).empty());
-            if (told || before == 1) CHECK(bench.counters().stale_events == 0);
-            else CHECK(bench.counters().stale_events == 1);
+            if (told || before == 1)
+                CHECK(bench.counters().stale_events == 0);
+            else
+                CHECK(bench.counters().stale_events == 1);
             driver = bench.driver_of(sq->id.number, sq->wq);
             bench.post_nop(driver);
             bench.run();

@@ -3,16 +3,16 @@
 // doorbells rung and entries polled as the mlx5 driver does.
 #pragma once
 
+#include "model/queues/queue_engines.h"
+#include "model/queues/translation.h"
+#include "prm/layouts.h"
+#include "tests/support/fake_host_bus.h"
+
 #include <array>
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
 #include <vector>
-
-#include "model/queues/queue_engines.h"
-#include "model/queues/translation.h"
-#include "prm/layouts.h"
-#include "tests/support/fake_host_bus.h"
 
 namespace cxsim::test {
 
@@ -106,8 +106,8 @@ class QueueBench {
     }
     void update_eq(EqDriver& driver, bool arm) {
         std::array<std::byte, 4> value{};
-        model::store_be<std::uint32_t>(
-            value.data(), driver.eq->id.number << 24 | (driver.consumer & 0xffffff));
+        model::store_be<std::uint32_t>(value.data(),
+                                       driver.eq->id.number << 24 | (driver.consumer & 0xffffff));
         engines.uar_write(calendar.now(), uar, arm ? 0x40 : 0x48, value);
     }
     std::optional<SeenEqe> poll_eq(EqDriver& driver) {
@@ -144,9 +144,9 @@ class QueueBench {
     }
     void arm_cq(CqDriver& driver, bool solicited = false) {
         std::array<std::byte, 8> value{};
-        model::store_be<std::uint32_t>(
-            value.data(), (driver.arm_sequence & 3) << 28 | (solicited ? 1U << 24 : 0U) |
-                              (driver.consumer & 0xffffff));
+        model::store_be<std::uint32_t>(value.data(), (driver.arm_sequence & 3) << 28 |
+                                                         (solicited ? 1U << 24 : 0U) |
+                                                         (driver.consumer & 0xffffff));
         model::store_be<std::uint32_t>(value.data() + 4, driver.cq->id.number);
         engines.uar_write(calendar.now(), uar, 0x20, value);
     }
@@ -155,8 +155,7 @@ class QueueBench {
     }
     std::optional<SeenCqe> poll_cq(CqDriver& driver) {
         const std::uint32_t slot = driver.consumer & (driver.cq->entries() - 1);
-        const std::uint64_t at =
-            driver.ring + std::uint64_t{slot + 1} * driver.cq->cqe_bytes - 64;
+        const std::uint64_t at = driver.ring + std::uint64_t{slot + 1} * driver.cq->cqe_bytes - 64;
         SeenCqe seen;
         host.peek(at, seen.bytes);
         const prm::ConstView<prm::err_cqe> cqe(seen.bytes);
@@ -255,7 +254,9 @@ class QueueBench {
         write_record(driver);
         engines.uar_write(calendar.now(), uar, offset, doorbell);
     }
-    void post_nop(SqDriver& driver, std::uint32_t ce = 2) { ring(driver, post(driver, 0, 0, {}, ce)); }
+    void post_nop(SqDriver& driver, std::uint32_t ce = 2) {
+        ring(driver, post(driver, 0, 0, {}, ce));
+    }
 
     Mkey& create_mkey(std::uint32_t pd, std::uint32_t access_mode, std::uint64_t start,
                       std::uint64_t length, std::uint32_t log_page_size, std::size_t octowords) {

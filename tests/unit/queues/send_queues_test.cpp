@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <catch2/catch_test_macros.hpp>
-
 #include "tests/unit/queues/queue_bench.h"
+
+#include <catch2/catch_test_macros.hpp>
 
 namespace cxsim::test {
 namespace {
@@ -116,8 +116,7 @@ TEST_CASE("indices wrap around the ring and around 16 bits", "[sq]") {
     for (std::uint32_t i = 0; i < 40; ++i) {
         // Three sizes, so that WQEs cross the end of the ring.
         const std::vector<std::byte> padding(16 * (i % 3) * 5);
-        bench.ring(bench.driver,
-                   bench.post(bench.driver, 0, 0, padding));
+        bench.ring(bench.driver, bench.post(bench.driver, 0, 0, padding));
         bench.run();
         const auto seen = bench.drain_cq(bench.cq);
         REQUIRE(seen.size() == 1);
@@ -193,7 +192,8 @@ TEST_CASE("a wrong index, queue number or size in the WQE is a local QP operatio
 }
 
 TEST_CASE("operations that are not modelled are refused and counted by opcode", "[sq]") {
-    for (const std::uint8_t opcode : std::array<std::uint8_t, 6>{0x29, 0x20, 0x23, 0x08, 0x0b, 0xff}) {
+    for (const std::uint8_t opcode :
+         std::array<std::uint8_t, 6>{0x29, 0x20, 0x23, 0x08, 0x0b, 0xff}) {
         SendBench bench;
         bench.ring(bench.driver, bench.post(bench.driver, opcode, 0, {}));
         bench.run();
@@ -365,8 +365,8 @@ TEST_CASE("LSO without MSS or headers is refused", "[sq]") {
     for (const bool headers : {false, true}) {
         SendBench bench;
         const auto eth = headers ? ethernet_segment(54, 0) : ethernet_segment(0, 1448);
-        bench.ring(bench.driver, bench.post(bench.driver, 0x0e, 0,
-                                            eth + data_segment(64, bench.pa_key, 0)));
+        bench.ring(bench.driver,
+                   bench.post(bench.driver, 0x0e, 0, eth + data_segment(64, bench.pa_key, 0)));
         bench.run();
         CHECK(bench.poll_cq(bench.cq)->syndrome == 0x02);
     }

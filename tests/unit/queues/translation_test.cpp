@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <catch2/catch_test_macros.hpp>
-
 #include "tests/unit/queues/queue_bench.h"
+
+#include <catch2/catch_test_macros.hpp>
 
 namespace cxsim::test {
 namespace {
@@ -51,9 +51,8 @@ TEST_CASE("pages are cut at their ends and merged where they touch", "[translati
     TranslationBench bench;
     const std::uint32_t key = bench.paged().key();
     CHECK(bench.translate(key, 0x10000800, 0x3000) == TranslationError::none);
-    CHECK(bench.ranges == std::vector<HostRange>{{{0xa000800}, 0x800},
-                                                 {{0xc000000}, 0x1000},
-                                                 {{0xe000000}, 0x1800}});
+    CHECK(bench.ranges == std::vector<HostRange>{
+                              {{0xa000800}, 0x800}, {{0xc000000}, 0x1000}, {{0xe000000}, 0x1800}});
     CHECK(bench.translate(key, 0x10001010, 8) == TranslationError::none);
     CHECK(bench.ranges == std::vector<HostRange>{{{0xc000010}, 8}});
 }
@@ -64,8 +63,7 @@ TEST_CASE("large pages count by their own size", "[translation]") {
     QueueBench::set_mtt(mkey, 0, 0x80000000);
     QueueBench::set_mtt(mkey, 1, 0x90000000);
     CHECK(bench.translate(mkey.key(), 0x403ffffc, 8) == TranslationError::none);
-    CHECK(bench.ranges ==
-          std::vector<HostRange>{{{0x801ffffc}, 4}, {{0x90000000}, 4}});
+    CHECK(bench.ranges == std::vector<HostRange>{{{0x801ffffc}, 4}, {{0x90000000}, 4}});
 }
 
 TEST_CASE("bounds are those of the region and of its entries", "[translation]") {
@@ -105,7 +103,8 @@ TEST_CASE("each access needs its own permission", "[translation]") {
     const std::array<Access, 5> all{Access::local_read, Access::local_write, Access::remote_read,
                                     Access::remote_write, Access::atomic};
     for (std::size_t i = 0; i < all.size(); ++i) {
-        CHECK(bench.translate(mkey.key(), 0x10000800, 8, all[i]) == TranslationError::no_permission);
+        CHECK(bench.translate(mkey.key(), 0x10000800, 8, all[i]) ==
+              TranslationError::no_permission);
         view.set<prm::mkc::lr>(i == 0 ? 1U : 0U);
         view.set<prm::mkc::lw>(i == 1 ? 1U : 0U);
         view.set<prm::mkc::rr>(i == 2 ? 1U : 0U);
@@ -143,10 +142,9 @@ TEST_CASE("a list of regions is walked entry by entry", "[translation]") {
     QueueBench::set_klm(list, 1, 0x80, bench.paged().key(), 0x10000fc0);
     QueueBench::set_klm(list, 2, 0x180, bench.pa_key, 0x90000);
     CHECK(bench.translate(list.key(), 0x50f0, 0x100) == TranslationError::none);
-    CHECK(bench.ranges == std::vector<HostRange>{{{0x700f0}, 0x10},
-                                                 {{0xa000fc0}, 0x40},
-                                                 {{0xc000000}, 0x40},
-                                                 {{0x90000}, 0x70}});
+    CHECK(bench.ranges ==
+          std::vector<HostRange>{
+              {{0x700f0}, 0x10}, {{0xa000fc0}, 0x40}, {{0xc000000}, 0x40}, {{0x90000}, 0x70}});
     QueueBench::set_klm(list, 1, 0x80, 0x12300, 0);
     CHECK(bench.translate(list.key(), 0x5080, 0x100) == TranslationError::unknown_key);
     CHECK(bench.ranges.empty());
@@ -177,6 +175,22 @@ TEST_CASE("indirection ends, also where a key names itself", "[translation]") {
     Mkey& list = bench.create_mkey(kPd, kKlm, 0, 0x1000, 0, 1);
     QueueBench::set_klm(list, 0, 0x1000, list.key(), 0);
     CHECK(bench.translate(list.key(), 0, 8) == TranslationError::too_deep);
+}
+
+TEST_CASE("lists of tiny entries that multiply do not hang the card", "[translation]") {
+    TranslationBench bench;
+    Mkey* inner = nullptr;
+    for (int level = 0; level < 4; ++level) {
+        // A thousand empty entries before each byte.
+        Mkey& list = bench.create_mkey(kPd, kKlm, 0, 0x100000, 0, 2000);
+        for (std::size_t i = 0; i < 2000; ++i) {
+            const std::uint32_t key = inner != nullptr ? inner->key() : bench.pa_key;
+            QueueBench::set_klm(list, i, i < 1000 ? 0 : 1000, key, i);
+        }
+        inner = &list;
+    }
+    CHECK(bench.translate(inner->key(), 0, 900'000) == TranslationError::too_deep);
+    CHECK(bench.ranges.empty());
 }
 
 TEST_CASE("modes and entries that are not modelled are refused", "[translation]") {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <catch2/catch_test_macros.hpp>
-
 #include "tests/unit/queues/queue_bench.h"
+
+#include <catch2/catch_test_macros.hpp>
 
 namespace cxsim::test {
 namespace {

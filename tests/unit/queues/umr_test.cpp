@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <catch2/catch_test_macros.hpp>
-
 #include "tests/unit/queues/queue_bench.h"
+
+#include <catch2/catch_test_macros.hpp>
 
 namespace cxsim::test {
 namespace {
@@ -9,7 +9,9 @@ namespace {
 constexpr std::uint32_t kRc = 0;
 constexpr std::uint32_t kUd = 2;
 constexpr std::uint32_t kRegUmr = 0xc;
-constexpr std::uint64_t bit(unsigned n) { return std::uint64_t{1} << n; }
+constexpr std::uint64_t bit(unsigned n) {
+    return std::uint64_t{1} << n;
+}
 constexpr std::uint64_t kMaskFree = bit(29);
 constexpr std::uint64_t kMaskKey = bit(13);
 constexpr std::uint64_t kMaskRegion = bit(0) | bit(1) | bit(6);
@@ -264,10 +266,9 @@ TEST_CASE("refused registrations change nothing and give the CQEs of cards", "[u
              u.offset = 2;
          },
          0x02, 0x68},
-        {"byte stream format",
-         [](UmrBench&, Umr& u, std::uint32_t&) { u.offset = 4; }, 0x02, 0x68},
-        {"unknown mask bit",
-         [](UmrBench&, Umr& u, std::uint32_t&) { u.mask |= bit(60); }, 0x02, 0x68},
+        {"byte stream format", [](UmrBench&, Umr& u, std::uint32_t&) { u.offset = 4; }, 0x02, 0x68},
+        {"unknown mask bit", [](UmrBench&, Umr& u, std::uint32_t&) { u.mask |= bit(60); }, 0x02,
+         0x68},
         {"list key unknown",
          [](UmrBench&, Umr& u, std::uint32_t&) {
              u.is_inline = false;
@@ -324,6 +325,19 @@ TEST_CASE("an mkey owns whole lines of 64 bytes whatever its size says", "[umr]"
     umr.octowords = 4;
     umr.rest = mtts(8, 0xa0000000);
     CHECK(bench.run_umr(umr, small.key()).opcode == 0);
+}
+
+TEST_CASE("a size that no card has room for is not believed", "[umr]") {
+    UmrBench bench;
+    Mkey& huge = bench.create_mkey(kPd, 1, 0, 0, 12, 0);
+    huge.view().set<prm::mkc::translations_octword_size>(0xffffffffU);
+    Umr umr;
+    umr.octowords = 4;
+    umr.offset_given = true;
+    umr.offset = 0xf0000000;
+    umr.rest = mtts(8, 0xa0000000);
+    CHECK(bench.run_umr(umr, huge.key()).vendor == 0x78);
+    CHECK(huge.translations.empty());
 }
 
 TEST_CASE("an SQ without reg_umr and a UD QP may not register", "[umr]") {
