@@ -195,10 +195,9 @@ class Guest:
             self.qmp("device_add", machine.nic_device(number, socket), deadline)
 
     def _greet(self, deadline):
-        """A restored guest lives in the snapshot's time and shares its random state: amend both."""
+        """Sets clock (a restored guest lives in the snapshot's time) and name."""
         script = (f"busybox date -s @{time.time():.0f} >/dev/null\n"
-                  f"echo {shlex.quote(self.name)} >/proc/sys/kernel/hostname\n"
-                  f"echo {os.urandom(32).hex()} >/dev/urandom\n")
+                  f"echo {shlex.quote(self.name)} >/proc/sys/kernel/hostname\n")
         if self.nics:
             # Hot-plug is announced through ACPI; a scan makes it certain where that is late.
             script += _PLUGGED_SCRIPT.replace("COUNT", str(len(self.nics)))

@@ -126,6 +126,8 @@ def machine_arguments(qemu, kernel, initrd, memory, cpus, ram):
         "-nodefaults", "-no-user-config", "-display", "none", "-vga", "none",
         "-rtc", "base=utc", "-kernel", str(kernel), "-initrd", str(initrd),
         "-append", KERNEL_ARGUMENTS,
+        # A new generation at each restore makes the kernel draw fresh random numbers.
+        "-device", "vmgenid,guid=auto",
     ]
     for port in range(ROOT_PORTS):
         arguments += ["-device", f"pcie-root-port,id=rp{port},chassis={port + 1},slot={port + 1},"

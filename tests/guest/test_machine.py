@@ -99,6 +99,10 @@ def test_without_a_command_there_is_a_shell_on_the_terminal(parts):
     assert status == 9, text
 
 
+def test_guests_of_one_snapshot_draw_different_random_numbers(boot):
+    assert len({boot(FAST).check("head -c 16 /dev/urandom | sha256sum") for _ in range(2)}) == 2
+
+
 def test_a_damaged_snapshot_is_an_error_that_says_what_to_do(parts, tmp_path):
     kit, snapshot, folder = parts(FAST)
     (tmp_path / "ram").symlink_to(snapshot / "ram")
