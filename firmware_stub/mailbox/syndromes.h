@@ -34,6 +34,7 @@ inline constexpr std::uint32_t kRoceVersionNotSupported = 0x12822d;
 inline constexpr std::uint32_t kQCounterTableFull = 0x587239;         // DPDK mlx5_prm.h
 inline constexpr std::uint32_t kTisLagAffinity = 0x595b5d;            // affinity to a port there is not
 inline constexpr std::uint32_t kSqTimestampFormat = 0xd61c0b;         // ts_format against clock mode
+inline constexpr std::uint32_t kTirInnerParsing = 0x562b00;           // inner headers, not as caps stand
 inline constexpr std::uint32_t kRqtActualSize = 0x538faf;             // actual_size above max_size
 
 // Flow steering

@@ -23,6 +23,8 @@ class ObjectTable {
     /// Null when all numbers are taken.
     T* create() {
         if (count_ == limit_) return nullptr;
+        // A number that a block took since it was freed may still be listed.
+        while (!free_.empty() && slots_[free_.top()]) free_.pop();
         std::uint32_t index = 0;
         if (!free_.empty()) {
             index = free_.top();
@@ -31,10 +33,22 @@ class ObjectTable {
             index = static_cast<std::uint32_t>(slots_.size());
             slots_.emplace_back();
         }
-        slots_[index] = std::make_unique<T>();
-        slots_[index]->id = {kind_, first_ + index};
-        ++count_;
-        return slots_[index].get();
+        return fill(index);
+    }
+
+    /// `count` objects with consecutive numbers (the lowest run there is); returns the first. Null
+    /// when no run is free.
+    T* create_block(std::uint32_t count) {
+        std::uint32_t start = 0;
+        std::uint32_t run = 0;
+        for (std::uint32_t i = 0; i < slots_.size() && run < count; ++i) {
+            run = slots_[i] ? 0 : run + 1;
+            if (run == 0) start = i + 1;
+        }
+        if (count == 0 || std::uint64_t{start} + count > limit_) return nullptr;
+        if (slots_.size() < start + count) slots_.resize(start + count);
+        for (std::uint32_t i = 0; i < count; ++i) fill(start + i);
+        return slots_[start].get();
     }
 
     T* find(std::uint32_t number) const {
@@ -68,6 +82,13 @@ class ObjectTable {
     }
 
   private:
+    T* fill(std::uint32_t index) {
+        slots_[index] = std::make_unique<T>();
+        slots_[index]->id = {kind_, first_ + index};
+        ++count_;
+        return slots_[index].get();
+    }
+
     ObjectKind kind_;
     std::uint32_t first_;
     std::uint32_t limit_;

@@ -44,6 +44,8 @@ constexpr std::array<KindFacts, static_cast<std::size_t>(ObjectKind::count)> kKi
     {"vxlan_udp_dport", 0},
 }};
 
+constexpr std::uint64_t kFlowEntryBytes = 256;
+
 std::uint32_t limit(const ResourceLimits& limits, ObjectKind kind) {
     return limits[kind];
 }
@@ -60,7 +62,8 @@ Bytes context_bytes(ObjectKind kind) {
 
 // First numbers: 0 is kept free where the PRM or a driver gives it a meaning (PD 0 does not
 // occur on cards either, EQ 0 and QP 0/1 are special); UAR pages below 16 hold the initialization
-// segment, the MSI-X table and its PBA.
+// segment, the MSI-X table and its PBA. SRQs, XRC SRQs and RMPs share one space of 24-bit numbers:
+// a QP names any of them in one field, and the driver keeps them in one table.
 Resources::Resources(const ResourceLimits& l)
     : uars(ObjectKind::uar, 16, limit(l, ObjectKind::uar)),
       pds(ObjectKind::pd, 1, limit(l, ObjectKind::pd)),
@@ -71,8 +74,8 @@ Resources::Resources(const ResourceLimits& l)
       cqs(ObjectKind::cq, 64, limit(l, ObjectKind::cq)),
       qps(ObjectKind::qp, 0x40, limit(l, ObjectKind::qp)),
       srqs(ObjectKind::srq, 1, limit(l, ObjectKind::srq)),
-      xrc_srqs(ObjectKind::xrc_srq, 1, limit(l, ObjectKind::xrc_srq)),
-      rmps(ObjectKind::rmp, 1, limit(l, ObjectKind::rmp)),
+      xrc_srqs(ObjectKind::xrc_srq, 0x400000, limit(l, ObjectKind::xrc_srq)),
+      rmps(ObjectKind::rmp, 0x800000, limit(l, ObjectKind::rmp)),
       rqs(ObjectKind::rq, 0x100000, limit(l, ObjectKind::rq)),
       sqs(ObjectKind::sq, 0x200000, limit(l, ObjectKind::sq)),
       tises(ObjectKind::tis, 1, limit(l, ObjectKind::tis)),
@@ -149,6 +152,19 @@ void Resources::release(Object& user, ObjectId used) {
     --object->users;
 }
 
+void Resources::pin(ObjectId used) {
+    Object* object = find(used);
+    CX_ASSERT(object != nullptr, "{} {:#x} does not live", to_string(used.kind), used.number);
+    ++object->users;
+}
+
+void Resources::unpin(ObjectId used) {
+    Object* object = find(used);
+    CX_ASSERT(object != nullptr && object->users > 0, "{} {:#x} lost its users",
+              to_string(used.kind), used.number);
+    --object->users;
+}
+
 void Resources::destroy(ObjectId id) {
     Object* object = find(id);
     CX_ASSERT(object != nullptr && object->users == 0, "{} {:#x} is in use or gone",
@@ -182,6 +198,9 @@ Bytes Resources::context_memory() const {
     for_each_table([&](ObjectKind kind, const auto& table) {
         sum += context_bytes(kind) * table.size();
     });
+    flow_groups.for_each([&](const FlowGroup& group) {
+        sum += Bytes{kFlowEntryBytes} * group.entries.size();
+    });
     // Translation tables live there too.
     mkeys.for_each([&](const Mkey& mkey) { sum += Bytes{mkey.translations.size()}; });
     return sum;
@@ -211,6 +230,17 @@ std::uint64_t Resources::digest() const {
             }
             if constexpr (requires { object.context; }) {
                 for (const std::byte b : object.context) mix(std::to_integer<std::uint64_t>(b));
+            }
+            using Table = std::remove_cvref_t<decltype(object)>;
+            if constexpr (std::is_same_v<Table, Rqt>) {
+                for (const std::uint32_t rqn : object.entries) mix(rqn);
+            } else if constexpr (std::is_same_v<Table, FlowGroup>) {
+                for (const auto& [index, entry] : object.entries) {
+                    mix(index);
+                    for (const std::byte b : entry.context) {
+                        mix(std::to_integer<std::uint64_t>(b));
+                    }
+                }
             }
         });
     });

@@ -60,6 +60,10 @@ class Resources {
     /// Lets go of one hold of `used` by `user`; it must exist.
     void release(Object& user, ObjectId used);
 
+    /// For users that are no objects and keep their own list of holds (rules of a flow group).
+    void pin(ObjectId used);
+    void unpin(ObjectId used);
+
     /// Removes an object, letting go of all that it holds. It must live and have no users.
     void destroy(ObjectId id);
 

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// UDP destination ports that the parser takes for VXLAN.
+#include <vector>
+
+#include "firmware_stub/commands/capability.h"
+#include "firmware_stub/commands/common.h"
+#include "firmware_stub/commands/families.h"
+
+namespace cxsim::firmware_stub {
+namespace {
+
+using prm::ConstView;
+using prm::Status;
+using prm::View;
+
+const model::VxlanUdpDport* find_port(const model::Resources& resources, std::uint32_t port) {
+    const model::VxlanUdpDport* found = nullptr;
+    resources.vxlan_udp_dports.for_each([&](const model::VxlanUdpDport& entry) {
+        if (entry.port == port) found = &entry;
+    });
+    return found;
+}
+
+Reply add_port(CommandContext& context, ConstView<prm::add_vxlan_udp_dport_in> in,
+               View<prm::add_vxlan_udp_dport_out>) {
+    using Eth = prm::per_protocol_networking_offload_caps;
+    FunctionState& function = context.function;
+    model::Resources& resources = function.resources();
+    const auto port = in.get<prm::add_vxlan_udp_dport_in::vxlan_udp_port>();
+    if (port == 0) return refuse(Status::BAD_PARAM, "port 0");
+    if (find_port(resources, port) != nullptr) {
+        return refuse(Status::BAD_PARAM, "port is in the table");
+    }
+    if (resources.vxlan_udp_dports.size() >=
+        ethernet_capability<Eth::max_vxlan_udp_ports>(function)) {
+        return table_full();
+    }
+    model::VxlanUdpDport* entry = resources.vxlan_udp_dports.create();
+    if (entry == nullptr) return table_full();
+    entry->port = static_cast<std::uint16_t>(port);
+    return accept();
+}
+
+Reply delete_port(CommandContext& context, ConstView<prm::delete_vxlan_udp_dport_in> in,
+                  View<prm::delete_vxlan_udp_dport_out>) {
+    model::Resources& resources = context.function.resources();
+    const model::VxlanUdpDport* entry =
+        find_port(resources, in.get<prm::delete_vxlan_udp_dport_in::vxlan_udp_port>());
+    if (entry == nullptr) return no_such_object();
+    resources.destroy(entry->id);
+    return accept();
+}
+
+}  // namespace
+
+std::vector<CommandRow> tunnel_port_commands() {
+    using prm::Opcode;
+    return {
+        command_row<&add_port>(Opcode::ADD_VXLAN_UDP_DPORT, Cost::set),
+        command_row<&delete_port>(Opcode::DELETE_VXLAN_UDP_DPORT, Cost::set),
+    };
+}
+
+}  // namespace cxsim::firmware_stub
