@@ -64,6 +64,7 @@ Firmware::Firmware(const FirmwareConfig& config, model::HostBus& host, model::Ca
                    std::uint16_t functions)
     : config_(config), calendar_(calendar), port_(config.port) {
     CX_ASSERT(config.capabilities != nullptr && functions > 0, "a card needs data and a function");
+    describe_node();
     for (std::uint16_t i = 0; i < functions; ++i) {
         units_.push_back(std::make_unique<Unit>(*this, FunctionId{i}, host));
     }
@@ -77,6 +78,15 @@ FunctionState& Firmware::function(FunctionId id) {
 
 InitSegment& Firmware::init_segment(FunctionId id) {
     return units_.at(id.value)->segment;
+}
+
+void Firmware::describe_node() {
+    port_.node_description.fill(std::byte{0});
+    const std::size_t size =
+        std::min(config_.node_description.size(), port_.node_description.size());
+    std::transform(config_.node_description.begin(),
+                   config_.node_description.begin() + static_cast<std::ptrdiff_t>(size),
+                   port_.node_description.begin(), [](char c) { return static_cast<std::byte>(c); });
 }
 
 void Firmware::finish(FunctionState& function, const Command& command, DeliveryStatus delivery,
@@ -105,11 +115,25 @@ void Firmware::balance_pages(FunctionState& function) {
     if (function.phase() != Phase::initialised) return;
     const std::int32_t wanted = function.pages().wanted();
     if (wanted == 0) return;
-    // pages_req_event: function_id in the low half of the first dword, then the signed count.
-    std::array<std::byte, 28> data{};
-    model::store_be<std::uint32_t>(data.data() + 4, static_cast<std::uint32_t>(wanted));
-    if (function.queues().post_event(calendar_.now(), prm::EventType::PAGE_REQUEST, 0, data)) {
+    prm::Buffer<prm::pages_req_event> event;  // num_pages is signed
+    event.view().set<prm::pages_req_event::num_pages>(static_cast<std::uint32_t>(wanted));
+    if (function.queues().post_event(calendar_.now(), prm::EventType::PAGE_REQUEST, 0,
+                                     event.bytes()) > 0) {
         function.pages().asked();
+    }
+}
+
+void Firmware::set_port_admin(bool up) {
+    const bool before = port_.operational();
+    port_.admin_up = up;
+    if (port_.operational() == before) return;
+    prm::Buffer<prm::port_state_change_event> event;
+    event.view().set<prm::port_state_change_event::port_num>(1U);
+    const auto subtype = port_.operational() ? prm::PortChangeSubtype::ACTIVE
+                                             : prm::PortChangeSubtype::DOWN;
+    for (auto& unit : units_) {
+        unit->state.queues().post_event(calendar_.now(), prm::EventType::PORT_CHANGE,
+                                        static_cast<std::uint8_t>(subtype), event.bytes());
     }
 }
 
@@ -155,6 +179,7 @@ void Firmware::function_reset(FunctionId id, model::ResetKind kind) {
             unit->segment.reset();
         }
         port_.reset();
+        describe_node();
         return;
     }
     Unit& unit = *units_.at(id.value);

@@ -54,6 +54,9 @@ class Firmware : public model::FunctionTarget {
     void raise_internal_error(model::FunctionId id, std::uint8_t syndrome,
                               std::uint16_t extended_syndrome);
 
+    /// PAOS: the port is switched; functions hear of a change of its operational state.
+    void set_port_admin(bool up);
+
     /// Sends a PAGE_REQUEST event if a function's pages ran low or over.
     void balance_pages(FunctionState& function);
 
@@ -91,6 +94,7 @@ class Firmware : public model::FunctionTarget {
   private:
     class Unit;
 
+    void describe_node();
     void finish(FunctionState& function, const Command& command, DeliveryStatus delivery,
                 const Reply& reply);
 

@@ -68,6 +68,8 @@ void FunctionState::reset() {
     issi = 0;
     wake_on_lan = 0;
     reset_on_lan = 0;
+    refused_commands = 0;
+    commands_beyond_limits = 0;
     health_syndrome = 0;
     health_extended_syndrome = 0;
 }

@@ -87,6 +87,8 @@ class FunctionState {
     /// As after power-on.
     void reset();
 
+    std::uint64_t refused_commands = 0;        ///< since the last reset (QUERY_VNIC_ENV)
+    std::uint64_t commands_beyond_limits = 0;  ///< of those: limits exceeded
     std::uint8_t issi = 0;
     std::string driver_version;  ///< SET_DRIVER_VERSION
     /// Health: a syndrome other than 0 means that the firmware of this function has died.

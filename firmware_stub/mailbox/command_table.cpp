@@ -58,6 +58,15 @@ Reply check(const FunctionState& function, const CommandRow& row, std::span<cons
 
 }  // namespace
 
+std::string_view to_string(Phase phase) {
+    switch (phase) {
+        case Phase::reset: return "reset";
+        case Phase::enabled: return "enabled";
+        case Phase::initialised: return "initialised";
+    }
+    return "unknown";
+}
+
 std::span<const CommandRow> all_commands() {
     static const std::vector<CommandRow> rows = join_families();
     return rows;
@@ -95,6 +104,8 @@ Reply run_command(CommandContext& context, std::span<const std::byte> input,
     } else {
         reply = refuse(prm::Status::BAD_OP, "opcode unknown");
     }
+    if (!reply.ok()) ++context.function.refused_commands;
+    if (reply.status == prm::Status::LIM_ERR) ++context.function.commands_beyond_limits;
     if (output.size() >= kHeaderBytes) {
         if (!reply.ok()) std::fill(output.begin(), output.end(), std::byte{0});
         output[0] = static_cast<std::byte>(reply.status);

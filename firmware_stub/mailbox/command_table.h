@@ -35,6 +35,8 @@ enum class Phase : std::uint8_t {
     initialised,  ///< after INIT_HCA
 };
 
+std::string_view to_string(Phase phase);
+
 struct CommandRow {
     using Handler = Reply (*)(CommandContext&, std::span<const std::byte> input,
                               std::span<std::byte> output);

@@ -2,9 +2,9 @@
 // Says of a TLM-2.0 payload at the endpoint's sockets which function and which space it means.
 #pragma once
 
-#include <tlm>
-
 #include "model/ports/host_bus.h"
+
+#include <tlm>
 
 namespace cxsim::pcie {
 

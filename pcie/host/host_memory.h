@@ -3,10 +3,10 @@
 // MemorySocket over TLM, the guest's mapped memory.
 #pragma once
 
+#include "model/ports/host_bus.h"
+
 #include <cstddef>
 #include <span>
-
-#include "model/ports/host_bus.h"
 
 namespace cxsim::pcie {
 

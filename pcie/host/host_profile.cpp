@@ -83,9 +83,9 @@ HostProfile load_host_profile(const model::IniFile& file,
             "a port without header credits accepts nothing");
     require(profile.posted_data >= 256, "credits.posted_data",
             "must hold one TLP of 4096 bytes: 256 or more");
-    require(!profile.iommu || (profile.iotlb_entries > 0 && profile.iommu_walkers > 0 &&
-                               profile.iommu_page.value >= 4096 &&
-                               std::has_single_bit(profile.iommu_page.value)),
+    require(!profile.iommu ||
+                (profile.iotlb_entries > 0 && profile.iommu_walkers > 0 &&
+                 profile.iommu_page.value >= 4096 && std::has_single_bit(profile.iommu_page.value)),
             "iommu", "needs entries, walkers and a page size that is a power of two from 4KiB");
     return profile;
 }

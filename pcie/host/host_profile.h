@@ -2,12 +2,12 @@
 // What a host does to the time of PCIe requests, as data: pcie/host/profiles/*.ini.
 #pragma once
 
+#include "model/base/units.h"
+#include "model/params/parameter.h"
+
 #include <cstdint>
 #include <span>
 #include <string>
-
-#include "model/base/units.h"
-#include "model/params/parameter.h"
 
 namespace cxsim::pcie {
 
@@ -15,9 +15,9 @@ struct HostProfile {
     std::string name;
 
     // From a read request understood by the root port to its first data ready to be sent.
-    model::Picoseconds llc_read;       ///< The line lies in the last level cache (DDIO).
-    model::Picoseconds memory_extra;   ///< Added when it does not.
-    model::Picoseconds remote_extra;   ///< Added for memory of the other socket.
+    model::Picoseconds llc_read;      ///< The line lies in the last level cache (DDIO).
+    model::Picoseconds memory_extra;  ///< Added when it does not.
+    model::Picoseconds remote_extra;  ///< Added for memory of the other socket.
     /// From a posted write understood by the root port to its data seen by cores and reads.
     model::Picoseconds write_visible;
     /// Rate at which the root complex moves data between its port and cache or memory.
@@ -26,8 +26,8 @@ struct HostProfile {
     bool iommu = false;
     model::Bytes iommu_page;
     std::uint32_t iotlb_entries = 0;
-    model::Picoseconds iotlb_miss;     ///< Page walk.
-    std::uint32_t iommu_walkers = 0;   ///< Walks at the same time.
+    model::Picoseconds iotlb_miss;    ///< Page walk.
+    std::uint32_t iommu_walkers = 0;  ///< Walks at the same time.
 
     std::uint32_t read_completion_boundary = 64;  ///< 64 or 128.
     bool rcb_chunks = false;  ///< Completions of one boundary each instead of Max_Payload_Size.

@@ -21,9 +21,12 @@ DmaStatus MemorySocket::transport(tlm::tlm_command command, model::FunctionId fu
     sc_core::sc_time delay = sc_core::SC_ZERO_TIME;
     target_->b_transport(payload_, delay);
     switch (payload_.get_response_status()) {
-        case tlm::TLM_OK_RESPONSE: return DmaStatus::ok;
-        case tlm::TLM_ADDRESS_ERROR_RESPONSE: return DmaStatus::unsupported_request;
-        default: return DmaStatus::completer_abort;
+        case tlm::TLM_OK_RESPONSE:
+            return DmaStatus::ok;
+        case tlm::TLM_ADDRESS_ERROR_RESPONSE:
+            return DmaStatus::unsupported_request;
+        default:
+            return DmaStatus::completer_abort;
     }
 }
 
@@ -41,11 +44,15 @@ void serve_host_memory(HostMemory& memory, tlm::tlm_generic_payload& payload) {
     if (payload.is_read()) status = memory.read(function, address, data);
     if (payload.is_write()) status = memory.write(function, address, data);
     switch (status) {
-        case DmaStatus::ok: payload.set_response_status(tlm::TLM_OK_RESPONSE); break;
+        case DmaStatus::ok:
+            payload.set_response_status(tlm::TLM_OK_RESPONSE);
+            break;
         case DmaStatus::unsupported_request:
             payload.set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
             break;
-        default: payload.set_response_status(tlm::TLM_GENERIC_ERROR_RESPONSE); break;
+        default:
+            payload.set_response_status(tlm::TLM_GENERIC_ERROR_RESPONSE);
+            break;
     }
 }
 

@@ -2,10 +2,10 @@
 // Host memory on the other side of a TLM-2.0 socket.
 #pragma once
 
-#include <tlm>
-
 #include "pcie/host/host_access.h"
 #include "pcie/host/host_memory.h"
+
+#include <tlm>
 
 namespace cxsim::pcie {
 

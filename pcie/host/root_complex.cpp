@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pcie/host/root_complex.h"
 
-#include <algorithm>
-
 #include "model/base/assert.h"
+
+#include <algorithm>
 
 namespace cxsim::pcie {
 

@@ -2,14 +2,14 @@
 // The host behind the link in time: when a read's data are ready, when a write is visible.
 #pragma once
 
-#include <array>
-#include <cstdint>
-#include <vector>
-
 #include "model/ports/host_bus.h"
 #include "model/sim/timeline.h"
 #include "pcie/host/host_profile.h"
 #include "pcie/link/gap_timeline.h"
+
+#include <array>
+#include <cstdint>
+#include <vector>
 
 namespace cxsim::pcie {
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pcie/host/sparse_memory.h"
 
+#include "model/base/assert.h"
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
 #include <new>
-
-#include "model/base/assert.h"
 
 namespace cxsim::pcie {
 
@@ -108,8 +108,9 @@ void SparseMemory::free(HostAddress address) {
 }
 
 void SparseMemory::add_free(Block block) {
-    auto next = std::lower_bound(free_.begin(), free_.end(), block.start,
-                                 [](const Block& b, std::uint64_t start) { return b.start < start; });
+    auto next =
+        std::lower_bound(free_.begin(), free_.end(), block.start,
+                         [](const Block& b, std::uint64_t start) { return b.start < start; });
     if (next != free_.end() && block.start + block.bytes == next->start) {
         block.bytes += next->bytes;
         next = free_.erase(next);

@@ -2,12 +2,12 @@
 // Host memory that exists where it is touched, with the allocator of an in-process driver.
 #pragma once
 
+#include "pcie/host/host_memory.h"
+
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
 #include <vector>
-
-#include "pcie/host/host_memory.h"
 
 namespace cxsim::pcie {
 

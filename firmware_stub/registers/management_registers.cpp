@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// Registers of the device as a whole: host endianness, timeouts, firmware components and version,
+// reset on update, node description, module access.
+#include <algorithm>
+#include <vector>
+
+#include "firmware_stub/registers/register_table.h"
+
+namespace cxsim::firmware_stub {
+namespace {
+
+using prm::RegisterId;
+using prm::Status;
+using prm::View;
+
+// ---- HOST_ENDIANNESS: little-endian hosts only
+
+Reply read_host_endianness(CommandContext&, View<prm::register_host_endianness> reg) {
+    reg.set<prm::register_host_endianness::he>(0);
+    return accept();
+}
+
+Reply write_host_endianness(CommandContext&, View<prm::register_host_endianness> reg) {
+    if (reg.get<prm::register_host_endianness::he>() != 0) {
+        return refuse(Status::BAD_PARAM, "big-endian hosts are not supported");
+    }
+    return accept();
+}
+
+// ---- DTOR: 0 in a field leaves the driver's own default
+
+Reply read_dtor(CommandContext&, View<prm::dtor_reg> reg) {
+    reg.clear();
+    return accept();
+}
+
+// ---- MCQS, MCQI: firmware components. One: the boot image.
+
+constexpr std::uint32_t kBootImageIndex = 0;
+constexpr std::uint16_t kBootImageIdentifier = 0x1;
+
+Reply read_mcqs(CommandContext&, View<prm::mcqs_reg> reg) {
+    if (reg.get<prm::mcqs_reg::component_index>() != kBootImageIndex) {
+        return refuse(Status::BAD_PARAM, "no such component");
+    }
+    reg.clear();
+    reg.set<prm::mcqs_reg::last_index_flag>(1);
+    reg.set<prm::mcqs_reg::identifier>(kBootImageIdentifier);
+    return accept();  // idle, nothing pending
+}
+
+Reply read_mcqi(CommandContext& context, View<prm::mcqi_reg> reg) {
+    enum InfoType : std::uint32_t { kCapabilities = 0, kVersion = 1 };
+    using Reg = prm::mcqi_reg;
+    if (reg.get<Reg::component_index>() != kBootImageIndex) {
+        return refuse(Status::BAD_PARAM, "no such component");
+    }
+    const FirmwareConfig& config = context.firmware.config();
+    const std::span<std::byte> data = reg.bytes().subspan(Reg::kBytes);
+    if (reg.get<Reg::read_pending_component>() != 0) {
+        return refuse(Status::BAD_RES, "no image is pending");
+    }
+    std::fill(data.begin(), data.end(), std::byte{0});
+    std::vector<std::byte> info;
+    switch (reg.get<Reg::info_type>()) {
+        case kVersion: {
+            prm::Buffer<prm::mcqi_version> version;
+            const auto view = version.view();
+            view.set<prm::mcqi_version::version>((std::uint32_t{config.firmware_major} << 24) |
+                                                 (std::uint32_t{config.firmware_minor} << 16) |
+                                                 config.firmware_subminor);
+            info.assign(version.bytes().begin(), version.bytes().end());
+            break;
+        }
+        case kCapabilities: {
+            prm::Buffer<prm::mcqi_cap> capabilities;
+            const auto view = capabilities.view();
+            view.set<prm::mcqi_cap::supported_info_bitmask>(0b11);
+            info.assign(capabilities.bytes().begin(), capabilities.bytes().end());
+            break;
+        }
+        default: return refuse(Status::BAD_PARAM, "info_type not supported");
+    }
+    const auto offset = reg.get<Reg::offset>();
+    const auto size = reg.get<Reg::data_size>();
+    if (offset > info.size() || size > data.size()) {
+        return refuse(Status::BAD_PARAM, "data_size or offset beyond the information");
+    }
+    const std::size_t part = std::min<std::size_t>(size, info.size() - offset);
+    std::copy_n(info.begin() + static_cast<std::ptrdiff_t>(offset), part, data.begin());
+    reg.set<Reg::info_size>(info.size());
+    return accept();
+}
+
+// ---- MFRL: which resets the card can do after an update. No live update is modelled, so the only
+// level offered is the one that needs a power cycle; a request for another is refused.
+
+constexpr std::uint32_t kLevelPowerCycle = 1U << 6;
+
+Reply read_mfrl(CommandContext&, View<prm::mfrl_reg> reg) {
+    reg.clear();
+    reg.set<prm::mfrl_reg::reset_level>(kLevelPowerCycle);
+    return accept();
+}
+
+Reply write_mfrl(CommandContext&, View<prm::mfrl_reg>) {
+    return refuse(Status::BAD_SYS_STATE, syndrome::kRegisterSystemState,
+                  "no firmware update is waiting for a reset");
+}
+
+// ---- NODE_DESC
+
+Reply read_node_description(CommandContext& context, View<prm::set_node_in> reg) {
+    const auto& text = context.firmware.port().node_description;
+    std::copy(text.begin(), text.end(), reg.bytes().begin());
+    return accept();
+}
+
+Reply write_node_description(CommandContext& context, View<prm::set_node_in> reg) {
+    auto& text = context.firmware.port().node_description;
+    std::copy_n(reg.bytes().begin(), text.size(), text.begin());
+    return accept();
+}
+
+// ---- MCIA: module EEPROM. Trouble is reported inside the register; the command succeeds.
+
+Reply read_mcia(CommandContext& context, View<prm::mcia_reg> reg) {
+    constexpr std::uint32_t kNoEepromModule = 1;
+    constexpr std::uint32_t kModuleNotConnected = 3;
+    const Port& port = context.firmware.port();
+    const bool known = reg.get<prm::mcia_reg::module>() == port.config.module;
+    reg.set<prm::mcia_reg::status>(known ? kModuleNotConnected : kNoEepromModule);
+    const auto data = reg.bytes<prm::mcia_reg::dwords>();
+    std::fill(data.begin(), data.end(), std::byte{0});
+    return accept();
+}
+
+// ---- MGIR: identity for tools
+
+Reply read_mgir(CommandContext& context, View<prm::mgir_reg> reg) {
+    const FirmwareConfig& config = context.firmware.config();
+    reg.clear();
+    const auto hardware = reg.nested<prm::mgir_reg::hw_info>();
+    hardware.set<prm::mgir_hardware_info::device_id>(config.device_id);
+    hardware.set<prm::mgir_hardware_info::num_ports>(1);
+    hardware.set<prm::mgir_hardware_info::hw_dev_id>(config.hw_id);
+    const auto firmware = reg.nested<prm::mgir_reg::fw_info>();
+    using Info = prm::mgir_fw_info;
+    firmware.set<Info::extended_major>(config.firmware_major);
+    firmware.set<Info::extended_minor>(config.firmware_minor);
+    firmware.set<Info::extended_sub_minor>(config.firmware_subminor);
+    const auto psid = firmware.bytes<Info::psid>();
+    std::transform(config.psid.begin(),
+                   config.psid.begin() +
+                       static_cast<std::ptrdiff_t>(std::min(config.psid.size(), psid.size())),
+                   psid.begin(), [](char c) { return static_cast<std::byte>(c); });
+    return accept();
+}
+
+}  // namespace
+
+std::vector<RegisterRow> management_registers() {
+    return {
+        register_row<&read_host_endianness, &write_host_endianness>(RegisterId::HOST_ENDIANNESS),
+        register_row<&read_dtor>(RegisterId::DTOR),
+        register_row<&read_mcqs>(RegisterId::MCQS),
+        register_row<&read_mcqi>(RegisterId::MCQI),
+        register_row<&read_mfrl, &write_mfrl>(RegisterId::MFRL),
+        register_row<&read_node_description, &write_node_description>(RegisterId::NODE_DESC),
+        register_row<&read_mcia>(RegisterId::MCIA),
+        register_row<&read_mgir>(RegisterId::MGIR),
+    };
+}
+
+}  // namespace cxsim::firmware_stub

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// The serving loop: cards behind vfio-user sockets, simulated time following the wall clock, and a
+// control socket for questions.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "model/sim/kernel.h"
+#include "pcie/guest/vfio_function.h"
+#include "pcie/vfio_user/server.h"
+#include "scenarios/testbed/card.h"
+
+namespace cxsim::scenarios {
+
+/// Simulated time as wall time since the start: never ahead of it, caught up at once when behind.
+class HostClock {
+  public:
+    HostClock() : start_(Clock::now()) {}
+    model::Picoseconds now() const {
+        const auto elapsed = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start_);
+        return model::nanoseconds(elapsed.count());
+    }
+
+  private:
+    using Clock = std::chrono::steady_clock;
+    Clock::time_point start_;
+};
+
+/// A card and the socket it is offered on.
+class ServedCard : public pcie::InterruptSink {
+  public:
+    ServedCard(model::Kernel& kernel, const CardSetup& setup, std::function<void()> synchronise);
+
+    /// Throws std::runtime_error when the socket cannot be made.
+    void listen(vfio_user::Server& server, const std::string& path);
+    Card& card() { return card_; }
+    const pcie::VfioFunction& function() const { return function_; }
+    const std::string& socket() const { return socket_; }
+    const vfio_user::Endpoint* endpoint() const { return endpoint_; }
+
+    void interrupt(model::FunctionId function, unsigned vector,
+                   const pcie::MsixMessage& message) override;
+
+  private:
+    Card card_;
+    pcie::GuestHostMemory memory_;
+    pcie::VfioFunction function_;
+    std::string socket_;
+    vfio_user::Endpoint* endpoint_ = nullptr;
+};
+
+class ServeLoop {
+  public:
+    explicit ServeLoop(bool trace_messages);
+
+    void add(const CardSetup& setup, const std::string& socket);
+    void open_control(const std::string& path);
+    /// Until SIGINT or SIGTERM, or `until` of simulated time.
+    void run();
+    /// What `ctl` asks for: "status", "status json".
+    std::string answer(const std::string& question);
+    std::vector<std::unique_ptr<ServedCard>>& cards() { return cards_; }
+    model::Kernel& kernel() { return kernel_; }
+
+  private:
+    void synchronise();
+    void serve_control();
+    void wait();
+
+    model::Kernel kernel_;
+    HostClock clock_;
+    vfio_user::Server server_;
+    std::vector<std::unique_ptr<ServedCard>> cards_;
+    std::string control_path_;
+    vfio_user::UniqueFd control_;
+};
+
+}  // namespace cxsim::scenarios

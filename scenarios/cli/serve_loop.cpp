@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <spdlog/spdlog.h>
+
+#include "model/prm/command.h"
+#include "scenarios/cli/serve.h"
+
+namespace cxsim::scenarios {
+namespace {
+
+volatile sig_atomic_t g_stop = 0;
+
+void stop(int) {
+    g_stop = 1;
+}
+
+std::runtime_error system_error(const std::string& what, int error) {
+    return std::runtime_error(what + ": " + std::strerror(error));
+}
+
+vfio_user::ServerOptions server_options(bool trace_messages) {
+    vfio_user::ServerOptions options;
+    options.log = [](vfio_user::LogLevel level, std::string_view text) {
+        if (level == vfio_user::LogLevel::kWarning) {
+            spdlog::warn("vfio-user: {}", text);
+        } else {
+            spdlog::info("vfio-user: {}", text);
+        }
+    };
+    if (trace_messages) {
+        options.trace = [](const vfio_user::MessageTrace& message) {
+            spdlog::info("{} {} {} id {} size {} flags {:#x} fds {}", message.socket,
+                         message.from_client ? "<-" : "->",
+                         vfio_user::command_name(message.header.command), message.header.id,
+                         message.header.size, message.header.flags, message.fd_count);
+        };
+    }
+    return options;
+}
+
+// Longest stretch of simulation between two looks at the sockets.
+constexpr model::Picoseconds kSlice = model::microseconds(500);
+// Longest wait when nothing is due: the health counter and friends need no events.
+constexpr model::Picoseconds kIdle = model::milliseconds(100);
+
+}  // namespace
+
+ServedCard::ServedCard(model::Kernel& kernel, const CardSetup& setup,
+                       std::function<void()> synchronise)
+    : card_(kernel, setup),
+      memory_(card_.endpoint().functions()),
+      function_(card_.endpoint(), model::FunctionId{0}, kernel.calendar(),
+                std::move(synchronise)) {
+    card_.endpoint().attach(static_cast<pcie::HostMemory&>(memory_));
+    card_.endpoint().attach(static_cast<pcie::InterruptSink&>(*this));
+}
+
+void ServedCard::listen(vfio_user::Server& server, const std::string& path) {
+    auto result = server.listen(path, function_);
+    if (!result.ok()) throw system_error("cannot listen at " + path, result.error());
+    socket_ = path;
+    endpoint_ = result.value();
+    function_.connect(*result.value(), memory_);
+}
+
+void ServedCard::interrupt(model::FunctionId, unsigned vector, const pcie::MsixMessage&) {
+    function_.interrupt(vector);
+}
+
+ServeLoop::ServeLoop(bool trace_messages) : server_(server_options(trace_messages)) {}
+
+void ServeLoop::add(const CardSetup& setup, const std::string& socket) {
+    auto card = std::make_unique<ServedCard>(kernel_, setup, [this] { synchronise(); });
+    card->listen(server_, socket);
+    cards_.push_back(std::move(card));
+}
+
+void ServeLoop::open_control(const std::string& path) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    if (path.size() >= sizeof address.sun_path) {
+        throw system_error("control socket " + path, ENAMETOOLONG);
+    }
+    std::copy(path.begin(), path.end(), address.sun_path);
+    vfio_user::UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    ::unlink(path.c_str());
+    if (fd.get() < 0 ||
+        ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+        ::listen(fd.get(), 8) != 0) {
+        throw system_error("control socket " + path, errno);
+    }
+    control_ = std::move(fd);
+    control_path_ = path;
+}
+
+// Brings simulated time to the wall clock. Called before each access of a guest, so that what it
+// sees is of now, and between messages.
+void ServeLoop::synchronise() {
+    const model::Picoseconds target = clock_.now();
+    if (target > kernel_.now()) kernel_.run_until(target);
+}
+
+void ServeLoop::wait() {
+    const model::Picoseconds now = clock_.now();
+    const model::Picoseconds next = std::min(kernel_.next_activity(), now + kIdle);
+    const std::int64_t ns = std::max<std::int64_t>(0, (next - now).value / 1000);
+    pollfd fds[2] = {{server_.epoll_fd(), POLLIN, 0}, {control_.get(), POLLIN, 0}};
+    const timespec timeout{ns / 1'000'000'000, ns % 1'000'000'000};
+    ::ppoll(fds, control_.get() >= 0 ? 2 : 1, &timeout, nullptr);
+    if (control_.get() >= 0 && (fds[1].revents & POLLIN) != 0) serve_control();
+}
+
+void ServeLoop::run() {
+    struct sigaction action {};
+    action.sa_handler = stop;
+    ::sigaction(SIGINT, &action, nullptr);
+    ::sigaction(SIGTERM, &action, nullptr);
+    ::signal(SIGPIPE, SIG_IGN);
+    while (g_stop == 0) {
+        const model::Picoseconds target = clock_.now();
+        if (target > kernel_.now()) {
+            kernel_.run_until(std::min(target, kernel_.now() + kSlice));
+        }
+        const auto handled = server_.dispatch();
+        const bool behind = kernel_.now() + kSlice < clock_.now();
+        if (!behind && (!handled.ok() || handled.value() == 0)) wait();
+    }
+    if (!control_path_.empty()) ::unlink(control_path_.c_str());
+}
+
+// One line in, an answer out, connection closed: no client can hold the loop up.
+void ServeLoop::serve_control() {
+    vfio_user::UniqueFd client(::accept4(control_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (client.get() < 0) return;
+    const timeval limit{1, 0};
+    ::setsockopt(client.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    ::setsockopt(client.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+    std::string question;
+    char buffer[256];
+    while (question.find('\n') == std::string::npos && question.size() < 4096) {
+        const ssize_t n = ::recv(client.get(), buffer, sizeof buffer, 0);
+        if (n <= 0) break;
+        question.append(buffer, static_cast<std::size_t>(n));
+    }
+    question = question.substr(0, question.find('\n'));
+    const std::string reply = answer(question);
+    std::size_t sent = 0;
+    while (sent < reply.size()) {
+        const ssize_t n = ::send(client.get(), reply.data() + sent, reply.size() - sent, 0);
+        if (n <= 0) break;
+        sent += static_cast<std::size_t>(n);
+    }
+}
+
+std::string ServeLoop::answer(const std::string& question) {
+    nlohmann::ordered_json state;
+    if (question != "status") {
+        return nlohmann::ordered_json{{"error", "unknown question: " + question}}.dump() + "\n";
+    }
+    state["simulated_seconds"] = kernel_.now().seconds();
+    state["wall_seconds"] = clock_.now().seconds();
+    state["events_executed"] = kernel_.calendar().executed();
+    for (const auto& served : cards_) {
+        Card& card = served->card();
+        firmware_stub::Firmware& firmware = card.firmware();
+        firmware_stub::FunctionState& function = firmware.function(model::FunctionId{0});
+        nlohmann::ordered_json entry;
+        entry["card"] = card.setup().model;
+        entry["socket"] = served->socket();
+        entry["connected"] = served->function().connected();
+        entry["connections"] = served->function().connections();
+        entry["phase"] = to_string(function.phase());
+        entry["objects"] = function.resources().census();
+        entry["objects_total"] = function.resources().total();
+        entry["pages_held"] = function.pages().held();
+        entry["pages_used"] = function.pages().used();
+        entry["commands_in_flight"] = function.commands().in_flight();
+        entry["commands_accepted"] = firmware.counters().accepted;
+        entry["commands_refused"] = firmware.counters().refused;
+        entry["commands_unimplemented"] = firmware.counters().unimplemented;
+        entry["delivery_errors"] = function.commands().counters().delivery_errors;
+        entry["health_syndrome"] = function.health_syndrome;
+        entry["driver"] = function.driver_version;
+        nlohmann::ordered_json commands = nlohmann::ordered_json::array();
+        for (const auto& [opcode, statistics] : firmware.opcode_statistics()) {
+            commands.push_back({{"opcode", prm::opcode_name(opcode)},
+                                {"count", statistics.count},
+                                {"refused", statistics.refused},
+                                {"mean_us", statistics.total.microseconds() /
+                                                static_cast<double>(statistics.count)}});
+        }
+        entry["commands"] = std::move(commands);
+        state["cards"].push_back(std::move(entry));
+    }
+    return state.dump(2) + "\n";
+}
+
+}  // namespace cxsim::scenarios

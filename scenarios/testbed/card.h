@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// One simulated card put together from its data: endpoint and firmware.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "firmware_stub/boot/firmware.h"
+#include "model/params/card_data.h"
+#include "model/sim/kernel.h"
+#include "pcie/endpoint/endpoint.h"
+
+namespace cxsim::scenarios {
+
+struct CardSetup {
+    std::string name = "card0";          ///< SystemC name and prefix of its statistics
+    std::string model = "connectx5";     ///< one of model::card_names()
+    model::CardOptions options;          ///< other files, overrides
+    std::string host_profile = "broadwell_e5_2630v4";
+    std::uint64_t seed = 1;
+    std::uint16_t instance = 0;          ///< numbers the boards of one simulation
+};
+
+class Card {
+  public:
+    /// Throws model::ConfigError.
+    Card(model::Kernel& kernel, const CardSetup& setup);
+
+    const std::string& name() const { return setup_.name; }
+    const CardSetup& setup() const { return setup_; }
+    const model::CardData& data() const { return *data_; }
+    const model::BoardIdentity& board() const { return board_; }
+    pcie::Endpoint& endpoint() { return *endpoint_; }
+    firmware_stub::Firmware& firmware() { return *firmware_; }
+
+  private:
+    CardSetup setup_;
+    std::shared_ptr<const model::CardData> data_;
+    model::BoardIdentity board_;
+    firmware_stub::FirmwareConfig firmware_config_;
+    std::unique_ptr<pcie::Endpoint> endpoint_;
+    std::unique_ptr<firmware_stub::Firmware> firmware_;
+};
+
+/// What the PCIe endpoint of a card is, from its data.
+pcie::EndpointConfig endpoint_config(const model::CardData& card,
+                                     const model::BoardIdentity& board);
+/// What its firmware is.
+firmware_stub::FirmwareConfig firmware_config(const model::CardData& card,
+                                              const model::BoardIdentity& board);
+
+}  // namespace cxsim::scenarios
