@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // RoCE congestion control (DCQCN): whether each priority takes part, the parameters of sender and
 // receiver, and what they counted.
-#include <span>
-#include <vector>
-
+#include "firmware_stub/commands/capability.h"
 #include "firmware_stub/commands/common.h"
 #include "firmware_stub/commands/families.h"
 #include "model/prm/reflect.h"
+
+#include <span>
+#include <vector>
 
 namespace cxsim::firmware_stub {
 namespace {
@@ -38,21 +39,19 @@ Reply check_modify(FunctionState& function) {
 }
 
 bool general_supported(FunctionState& function) {
-    const std::span<const std::byte> roce =
-        function.current_capability(static_cast<std::uint16_t>(prm::HcaCapType::ROCE));
-    return !roce.empty() &&
-           ConstView<prm::roce_cap>(roce).get<prm::roce_cap::roce_cc_general>() != 0;
+    return capability<prm::roce_cap::roce_cc_general>(function, prm::HcaCapType::ROCE) != 0;
 }
 
 // Null for a protocol that has no state by priority.
-CongestionControl::PriorityState* priority_state(CongestionControl& control,
-                                                 std::uint32_t protocol,
+CongestionControl::PriorityState* priority_state(CongestionControl& control, std::uint32_t protocol,
                                                  std::uint32_t priority) {
     switch (static_cast<CongestionProtocol>(protocol)) {
-        case CongestionProtocol::reaction_point: return &control.reaction_point_state[priority];
+        case CongestionProtocol::reaction_point:
+            return &control.reaction_point_state[priority];
         case CongestionProtocol::notification_point:
             return &control.notification_point_state[priority];
-        default: return nullptr;
+        default:
+            return nullptr;
     }
 }
 
@@ -98,7 +97,9 @@ Reply query_cong_params(CommandContext& context, ConstView<prm::query_cong_param
     const CongestionControl& control = context.function.congestion;
     std::span<const std::byte> from;
     switch (static_cast<CongestionProtocol>(in.get<prm::query_cong_params_in::cong_protocol>())) {
-        case CongestionProtocol::reaction_point: from = control.reaction_point.bytes(); break;
+        case CongestionProtocol::reaction_point:
+            from = control.reaction_point.bytes();
+            break;
         case CongestionProtocol::notification_point:
             from = control.notification_point.bytes();
             break;
@@ -162,8 +163,8 @@ constexpr std::array<Parameter<General>, 2> kGeneral{{
 }};
 
 template <class Layout>
-Reply change(std::span<const Parameter<Layout>> known, std::uint32_t select,
-             ConstView<Layout> from, View<Layout> to) {
+Reply change(std::span<const Parameter<Layout>> known, std::uint32_t select, ConstView<Layout> from,
+             View<Layout> to) {
     std::uint32_t unknown = select;
     for (const auto& p : known) {
         unknown &= ~(1U << p.bit);
@@ -186,9 +187,8 @@ Reply modify_cong_params(CommandContext& context, ConstView<prm::modify_cong_par
     const Reply check = check_modify(context.function);
     if (!check.ok()) return check;
     CongestionControl& control = context.function.congestion;
-    const auto select =
-        in.get<In::field_select, Select::field_select_r_roce_rp,
-               prm::field_select_r_roce_rp::field_select_r_roce_rp_>();
+    const auto select = in.get<In::field_select, Select::field_select_r_roce_rp,
+                               prm::field_select_r_roce_rp::field_select_r_roce_rp_>();
     const auto from = in.nested<In::congestion_parameters>();
     switch (static_cast<CongestionProtocol>(in.get<In::cong_protocol>())) {
         case CongestionProtocol::reaction_point:
@@ -208,8 +208,7 @@ Reply modify_cong_params(CommandContext& context, ConstView<prm::modify_cong_par
     return protocol_not_supported();
 }
 
-Reply query_cong_statistics(CommandContext& context,
-                            ConstView<prm::query_cong_statistics_in> in,
+Reply query_cong_statistics(CommandContext& context, ConstView<prm::query_cong_statistics_in> in,
                             View<prm::query_cong_statistics_out> out) {
     using Out = prm::query_cong_statistics_out;
     const Reply check = check_query(context.function);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The vport as InfiniBand management sees it: identity, GID and partition tables. The ports are
 // Ethernet: no LID, no subnet manager, the default partition only, GIDs from the RoCE addresses.
-#include <vector>
-
+#include "firmware_stub/commands/capability.h"
 #include "firmware_stub/commands/common.h"
 #include "firmware_stub/commands/families.h"
+
+#include <vector>
 
 namespace cxsim::firmware_stub {
 namespace {
@@ -61,12 +62,8 @@ Reply query_hca_vport_gid(CommandContext& context, ConstView<prm::query_hca_vpor
     FunctionState& function = context.function;
     const Reply check = check_vport(function, in);
     if (!check.ok()) return check;
-    const std::span<const std::byte> roce =
-        function.current_capability(static_cast<std::uint16_t>(prm::HcaCapType::ROCE));
-    const std::uint32_t entries =
-        roce.empty() ? 0
-                     : ConstView<prm::roce_cap>(roce)
-                           .get<prm::roce_cap::roce_address_table_size>();
+    const auto entries =
+        capability<prm::roce_cap::roce_address_table_size>(function, prm::HcaCapType::ROCE);
     const auto index = in.get<In::gid_index>();
     if (index >= entries && index != kWholeTable) {
         return refuse(Status::BAD_PARAM, "gid_index beyond the table");
@@ -79,8 +76,7 @@ Reply query_hca_vport_gid(CommandContext& context, ConstView<prm::query_hca_vpor
     for (std::uint32_t i = 0; i < count; ++i) {
         const auto entry = function.roce_addresses.find(first + i);
         if (entry == function.roce_addresses.end()) continue;
-        const auto gid =
-            entry->second.view().bytes<prm::roce_addr_layout::source_l3_address>();
+        const auto gid = entry->second.view().bytes<prm::roce_addr_layout::source_l3_address>();
         std::copy(gid.begin(), gid.end(), out.at<Out::gid>(i).bytes().begin());
     }
     out.set<Out::gids_num>(count);

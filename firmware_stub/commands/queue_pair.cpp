@@ -3,10 +3,11 @@
 // state to state is in queue_pair_transitions.cpp.
 #include "firmware_stub/commands/queue_pair.h"
 
-#include <vector>
-
+#include "firmware_stub/commands/capability.h"
 #include "firmware_stub/commands/common.h"
 #include "firmware_stub/commands/families.h"
+
+#include <vector>
 
 namespace cxsim::firmware_stub {
 
@@ -17,8 +18,7 @@ using prm::qpc;
 using prm::Status;
 using prm::View;
 
-std::optional<ObjectId> find_shared_queue(const model::Resources& resources,
-                                          std::uint32_t number) {
+std::optional<ObjectId> find_shared_queue(const model::Resources& resources, std::uint32_t number) {
     if (resources.srqs.find(number) != nullptr) return ObjectId{ObjectKind::srq, number};
     if (resources.xrc_srqs.find(number) != nullptr) return ObjectId{ObjectKind::xrc_srq, number};
     if (resources.rmps.find(number) != nullptr) return ObjectId{ObjectKind::rmp, number};
@@ -40,24 +40,37 @@ Reply change_counter_set(model::Resources& resources, model::Qp& qp, std::uint32
 
 namespace {
 
-constexpr std::uint32_t kLogSendStride = 6;      // send WQEs are counted in 64-byte blocks
-constexpr std::uint32_t kLogReceiveUnit = 4;     // log_rq_stride is relative to 16 bytes
+constexpr std::uint32_t kLogSendStride = 6;   // send WQEs are counted in 64-byte blocks
+constexpr std::uint32_t kLogReceiveUnit = 4;  // log_rq_stride is relative to 16 bytes
 
 Reply check_service(FunctionState& function, ServiceType type) {
     using Cap = prm::cmd_hca_cap;
     bool offered = false;
     switch (type) {
-        case ServiceType::rc: offered = function.general<Cap::rc>() != 0; break;
-        case ServiceType::uc: offered = function.general<Cap::uc>() != 0; break;
-        case ServiceType::ud: offered = function.general<Cap::ud>() != 0; break;
-        case ServiceType::xrc: offered = function.general<Cap::xrc>() != 0; break;
-        case ServiceType::dci: offered = function.general<Cap::dct>() != 0; break;
+        case ServiceType::rc:
+            offered = function.general<Cap::rc>() != 0;
+            break;
+        case ServiceType::uc:
+            offered = function.general<Cap::uc>() != 0;
+            break;
+        case ServiceType::ud:
+            offered = function.general<Cap::ud>() != 0;
+            break;
+        case ServiceType::xrc:
+            offered = function.general<Cap::xrc>() != 0;
+            break;
+        case ServiceType::dci:
+            offered = function.general<Cap::dct>() != 0;
+            break;
         case ServiceType::qp1:
         case ServiceType::reg_umr:
-        case ServiceType::raw_ethertype: offered = true; break;
+        case ServiceType::raw_ethertype:
+            offered = true;
+            break;
         case ServiceType::qp0:
             return refuse(Status::BAD_PARAM, "QP0 does not exist on an Ethernet port");
-        default: return refuse(Status::BAD_PARAM, "service type not defined");
+        default:
+            return refuse(Status::BAD_PARAM, "service type not defined");
     }
     if (!offered) return refuse(Status::BAD_PARAM, "service type not supported");
     return accept();
@@ -88,11 +101,8 @@ Reply check_options(FunctionState& function, ConstView<qpc> context) {
         return refuse(Status::BAD_PARAM, "no user memory objects");
     }
     // 0 free running, 1 the card's default, 2 real time.
-    const std::span<const std::byte> roce =
-        function.current_capability(static_cast<std::uint16_t>(prm::HcaCapType::ROCE));
     const bool other_formats =
-        !roce.empty() &&
-        prm::ConstView<prm::roce_cap>(roce).get<prm::roce_cap::qp_ts_format>() != 0;
+        capability<prm::roce_cap::qp_ts_format>(function, prm::HcaCapType::ROCE) != 0;
     if (context.get<qpc::ts_format>() > (other_formats ? 2U : 1U)) {
         return refuse(Status::BAD_PARAM, "time stamp format not supported");
     }
@@ -105,8 +115,7 @@ Reply check_sizes(FunctionState& function, ConstView<qpc> context) {
         return refuse(Status::BAD_PARAM, "log_sq_size above log_max_qp_sz");
     }
     const auto type = static_cast<ReceiveType>(context.get<qpc::rq_type>());
-    if (type != ReceiveType::regular && type != ReceiveType::shared &&
-        type != ReceiveType::none) {
+    if (type != ReceiveType::regular && type != ReceiveType::shared && type != ReceiveType::none) {
         return refuse(Status::BAD_PARAM, "rq_type not supported");
     }
     if (type == ReceiveType::regular && context.get<qpc::log_rq_size>() > limit) {
@@ -167,12 +176,10 @@ Reply collect(const model::Resources& resources, ConstView<qpc> context, Referen
 // The receive queue stands first in the buffer, the send queue behind it.
 Reply make_rings(ConstView<qpc> context, std::span<const std::byte> pages, model::Qp& qp) {
     const auto receive = static_cast<ReceiveType>(context.get<qpc::rq_type>());
-    const std::uint32_t log_receive_stride =
-        context.get<qpc::log_rq_stride>() + kLogReceiveUnit;
+    const std::uint32_t log_receive_stride = context.get<qpc::log_rq_stride>() + kLogReceiveUnit;
     std::uint64_t receive_bytes = 0;
     if (receive == ReceiveType::regular) {
-        receive_bytes = std::uint64_t{1}
-                        << (context.get<qpc::log_rq_size>() + log_receive_stride);
+        receive_bytes = std::uint64_t{1} << (context.get<qpc::log_rq_size>() + log_receive_stride);
     }
     std::uint64_t send_bytes = 0;
     if (context.get<qpc::no_sq>() == 0) {
@@ -182,8 +189,7 @@ Reply make_rings(ConstView<qpc> context, std::span<const std::byte> pages, model
     const auto log_page_size = context.get<qpc::log_page_size>();
     model::HostRing whole;
     const Reply made = make_ring(
-        {receive_bytes + send_bytes, log_page_size, context.get<qpc::page_offset>()}, pages,
-        whole);
+        {receive_bytes + send_bytes, log_page_size, context.get<qpc::page_offset>()}, pages, whole);
     if (!made.ok()) return made;
     const std::uint64_t start = whole.pages().size() << (12 + log_page_size);
     const std::uint64_t offset = start - whole.capacity();
@@ -271,8 +277,7 @@ Reply destroy_qp(CommandContext& context, ConstView<prm::destroy_qp_in> in,
             return still_in_use();
         }
     }
-    return destroy_object(function, function.resources().qps, number,
-                          syndrome::kDestroyQpUnknown);
+    return destroy_object(function, function.resources().qps, number, syndrome::kDestroyQpUnknown);
 }
 
 }  // namespace

@@ -2,12 +2,13 @@
 // How queue pairs move between states. Each transition is a row: where it starts and ends, which
 // fields of the given context it takes always and which when opt_param_mask asks for them, by
 // service type. Fields that are neither are ignored, as the card does.
-#include <array>
-#include <vector>
-
+#include "firmware_stub/commands/capability.h"
 #include "firmware_stub/commands/common.h"
 #include "firmware_stub/commands/families.h"
 #include "firmware_stub/commands/queue_pair.h"
+
+#include <array>
+#include <vector>
 
 namespace cxsim::firmware_stub {
 namespace {
@@ -30,8 +31,8 @@ enum Parameter : std::uint64_t {
     kQkey = 1U << 5,
     kRnrTimeout = 1U << 6,
     kPrimaryPath = 1U << 7,
-    kInitiatorDepth = 1U << 8,   // log_sra_max
-    kResponderDepth = 1U << 9,   // log_rra_max
+    kInitiatorDepth = 1U << 8,  // log_sra_max
+    kResponderDepth = 1U << 9,  // log_rra_max
     kMigrationState = 1U << 10,
     kRetryCount = 1U << 12,
     kRnrRetry = 1U << 13,
@@ -42,13 +43,13 @@ enum Parameter : std::uint64_t {
     kReceiveCq = 1U << 19,
     kCounterSet = 1U << 25,
     // Never optional
-    kMtu = 1ULL << 32,            // with log_msg_max
+    kMtu = 1ULL << 32,  // with log_msg_max
     kRemoteQp = 1ULL << 33,
     kReceivePsn = 1ULL << 34,
     kSendPsn = 1ULL << 35,
     kAckRequests = 1ULL << 36,
-    kDomain = 1ULL << 37,         // pd, for a QP that was created without
-    kReservedKey = 1ULL << 38,    // rlky
+    kDomain = 1ULL << 37,       // pd, for a QP that was created without
+    kReservedKey = 1ULL << 38,  // rlky
 };
 
 constexpr std::uint64_t kAccess = kRemoteRead | kRemoteWrite | kRemoteAtomic;
@@ -61,64 +62,91 @@ struct Parameters {
 struct Transition {
     QpState from;
     QpState to;
-    Parameters rc;    ///< XRC alike
+    Parameters rc;  ///< XRC alike
     Parameters uc;
-    Parameters ud;    ///< QP1 alike
-    Parameters other; ///< UMR, raw Ethernet
+    Parameters ud;                     ///< QP1 alike
+    Parameters other;                  ///< UMR, raw Ethernet
     std::uint32_t forbidden_syndrome;  ///< of an optional parameter that may not be given
 };
 
-constexpr std::uint64_t kFirst = kMigrationState | kPkeyIndex | kPort | kCounterSet | kDomain |
-                                 kReservedKey;
+constexpr std::uint64_t kFirst =
+    kMigrationState | kPkeyIndex | kPort | kCounterSet | kDomain | kReservedKey;
 
-constexpr Transition kResetToInit{
-    QpState::reset, QpState::init,
-    {kFirst | kAccess, 0}, {kFirst | kRemoteWrite, 0}, {kFirst | kQkey, 0}, {kFirst, 0}, 0};
+constexpr Transition kResetToInit{QpState::reset,
+                                  QpState::init,
+                                  {kFirst | kAccess, 0},
+                                  {kFirst | kRemoteWrite, 0},
+                                  {kFirst | kQkey, 0},
+                                  {kFirst, 0},
+                                  0};
 
-constexpr Transition kInitToInit{
-    QpState::init, QpState::init,
-    {0, kAccess | kPkeyIndex | kPort | kLagAffinity},
-    {0, kRemoteWrite | kPkeyIndex | kPort | kLagAffinity},
-    {0, kPkeyIndex | kQkey | kPort}, {0, kPort}, 0};
+constexpr Transition kInitToInit{QpState::init,
+                                 QpState::init,
+                                 {0, kAccess | kPkeyIndex | kPort | kLagAffinity},
+                                 {0, kRemoteWrite | kPkeyIndex | kPort | kLagAffinity},
+                                 {0, kPkeyIndex | kQkey | kPort},
+                                 {0, kPort},
+                                 0};
 
 constexpr std::uint64_t kConnect = kMtu | kPrimaryPath | kRemoteQp | kReceivePsn;
 
 constexpr Transition kInitToRtr{
-    QpState::init, QpState::rtr,
+    QpState::init,
+    QpState::rtr,
     {kConnect | kResponderDepth | kRnrTimeout,
      kAlternatePath | kAccess | kPkeyIndex | kLagAffinity},
     {kConnect, kAlternatePath | kRemoteWrite | kPkeyIndex | kLagAffinity},
-    {kMtu, kPkeyIndex | kQkey}, {kMtu, 0}, 0};
+    {kMtu, kPkeyIndex | kQkey},
+    {kMtu, 0},
+    0};
 
 constexpr Transition kRtrToRts{
-    QpState::rtr, QpState::rts,
+    QpState::rtr,
+    QpState::rts,
     {kAckTimeout | kRetryCount | kRnrRetry | kInitiatorDepth | kSendPsn | kAckRequests,
      kAlternatePath | kAccess | kMigrationState | kRnrTimeout},
     {kSendPsn, kAlternatePath | kRemoteWrite | kMigrationState},
-    {kSendPsn, kQkey}, {0, 0}, syndrome::kQpRtsParameter};
+    {kSendPsn, kQkey},
+    {0, 0},
+    syndrome::kQpRtsParameter};
 
 constexpr Transition kRtsToRts{
-    QpState::rts, QpState::rts,
+    QpState::rts,
+    QpState::rts,
     {0, kAlternatePath | kAccess | kMigrationState | kRnrTimeout | kCounterSet},
     {0, kAlternatePath | kRemoteWrite | kMigrationState | kCounterSet},
-    {0, kQkey | kSharedQueue | kReceiveCq | kCounterSet}, {0, kCounterSet}, 0};
+    {0, kQkey | kSharedQueue | kReceiveCq | kCounterSet},
+    {0, kCounterSet},
+    0};
 
-constexpr Transition kSendErrorToRts{
-    QpState::sq_error, QpState::rts,
-    {0, kAccess | kRnrTimeout}, {0, kRemoteWrite}, {0, kQkey}, {0, 0}, 0};
+constexpr Transition kSendErrorToRts{QpState::sq_error,
+                                     QpState::rts,
+                                     {0, kAccess | kRnrTimeout},
+                                     {0, kRemoteWrite},
+                                     {0, kQkey},
+                                     {0, 0},
+                                     0};
 
-constexpr Transition kDrainedToRts{
-    QpState::sq_drained, QpState::rts,
-    {0, kAccess | kRnrTimeout}, {0, kRemoteWrite}, {0, kQkey}, {0, 0}, 0};
+constexpr Transition kDrainedToRts{QpState::sq_drained,
+                                   QpState::rts,
+                                   {0, kAccess | kRnrTimeout},
+                                   {0, kRemoteWrite},
+                                   {0, kQkey},
+                                   {0, 0},
+                                   0};
 
 const Parameters& parameters(const Transition& transition, ServiceType type) {
     switch (type) {
         case ServiceType::rc:
-        case ServiceType::xrc: return transition.rc;
-        case ServiceType::uc: return transition.uc;
+        case ServiceType::xrc:
+            return transition.rc;
+        case ServiceType::uc:
+            return transition.uc;
         case ServiceType::ud:
-        case ServiceType::qp1: return transition.ud;
-        default: return transition.other;
+        case ServiceType::qp1:
+            return transition.ud;
+        default:
+            return transition.other;
     }
 }
 
@@ -148,12 +176,8 @@ Reply check_mtu(FunctionState& function, ConstView<qpc> wanted) {
 }
 
 Reply check_path(FunctionState& function, ConstView<ads> path) {
-    const std::span<const std::byte> roce =
-        function.current_capability(static_cast<std::uint16_t>(prm::HcaCapType::ROCE));
-    const std::uint32_t gids =
-        roce.empty() ? 0
-                     : ConstView<prm::roce_cap>(roce)
-                           .get<prm::roce_cap::roce_address_table_size>();
+    const auto gids =
+        capability<prm::roce_cap::roce_address_table_size>(function, prm::HcaCapType::ROCE);
     if (path.get<ads::src_addr_index>() >= std::max(gids, 1U)) {
         return refuse(Status::BAD_PARAM, "src_addr_index beyond the RoCE address table");
     }
@@ -198,8 +222,7 @@ Reply check_values(FunctionState& function, const model::Qp& qp, ConstView<qpc> 
          !find_shared_queue(function.resources(), wanted.get<qpc::srqn_rmpn_xrqn>()))) {
         return bad_reference("shared receive queue does not live, or the QP uses none");
     }
-    if (takes(kReceiveCq) &&
-        function.resources().cqs.find(wanted.get<qpc::cqn_rcv>()) == nullptr) {
+    if (takes(kReceiveCq) && function.resources().cqs.find(wanted.get<qpc::cqn_rcv>()) == nullptr) {
         return bad_reference("receive CQ does not live");
     }
     const auto pd = wanted.get<qpc::pd>();
@@ -316,8 +339,7 @@ Reply modify(CommandContext& context, const Transition& transition, std::uint32_
     const Reply check = check_values(function, *qp, wanted, taken);
     if (!check.ok()) return check;
     if ((taken & kCounterSet) != 0) {
-        const Reply changed =
-            change_counter_set(resources, *qp, wanted.get<qpc::counter_set_id>());
+        const Reply changed = change_counter_set(resources, *qp, wanted.get<qpc::counter_set_id>());
         if (!changed.ok()) return changed;
     }
     take_references(resources, *qp, wanted, taken);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of RoCE addresses: source GID, MAC, VLAN and protocol version by index, as address
 // vectors name them.
-#include <vector>
-
+#include "firmware_stub/commands/capability.h"
 #include "firmware_stub/commands/common.h"
 #include "firmware_stub/commands/families.h"
+
+#include <vector>
 
 namespace cxsim::firmware_stub {
 namespace {
@@ -15,14 +16,17 @@ using prm::roce_cap;
 using prm::Status;
 using prm::View;
 
+template <class Field>
+std::uint32_t roce_capability(FunctionState& function) {
+    return capability<Field>(function, prm::HcaCapType::ROCE);
+}
+
 Reply check_index(FunctionState& function, std::uint32_t index, std::uint32_t port) {
     using Cap = prm::cmd_hca_cap;
-    const std::span<const std::byte> group =
-        function.current_capability(static_cast<std::uint16_t>(prm::HcaCapType::ROCE));
-    if (function.general<Cap::roce>() == 0 || group.empty()) {
+    if (function.general<Cap::roce>() == 0) {
         return refuse(Status::BAD_PARAM, "RoCE not supported");
     }
-    if (index >= ConstView<roce_cap>(group).get<roce_cap::roce_address_table_size>()) {
+    if (index >= roce_capability<roce_cap::roce_address_table_size>(function)) {
         return refuse(Status::BAD_PARAM, "index beyond the RoCE address table");
     }
     // 0: the function's own port.
@@ -37,10 +41,9 @@ bool all_zero(std::span<const std::byte> bytes) {
 // Version 0 is RoCE v1, also in the zeroed entry that deletes an address.
 Reply check_address(FunctionState& function, ConstView<roce_addr_layout> address) {
     constexpr std::uint32_t kVersion2 = 2;
-    const ConstView<roce_cap> cap(
-        function.current_capability(static_cast<std::uint16_t>(prm::HcaCapType::ROCE)));
     const auto version = address.get<roce_addr_layout::roce_version>();
-    if (version > kVersion2 || ((cap.get<roce_cap::roce_version>() >> version) & 1) == 0) {
+    if (version > kVersion2 ||
+        ((roce_capability<roce_cap::roce_version>(function) >> version) & 1) == 0) {
         return refuse(Status::BAD_PARAM, syndrome::kRoceVersionNotSupported,
                       "RoCE version not supported");
     }
@@ -52,7 +55,8 @@ Reply check_address(FunctionState& function, ConstView<roce_addr_layout> address
     // l3_type of the capability: bit 0 GRH, 1 IPv4, 2 IPv6; of the address: 0 IPv4, 1 IPv6.
     const auto type = address.get<roce_addr_layout::roce_l3_type>();
     if (type > 1) return refuse(Status::BAD_PARAM, "network layer not defined");
-    if (version == kVersion2 && ((cap.get<roce_cap::l3_type>() >> (type + 1)) & 1) == 0) {
+    if (version == kVersion2 &&
+        ((roce_capability<roce_cap::l3_type>(function) >> (type + 1)) & 1) == 0) {
         return refuse(Status::BAD_PARAM, "network layer not supported");
     }
     return accept();
