@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pcie/config_space/capabilities.h"
 
-#include <algorithm>
-#include <bit>
+#include "model/params/config_error.h"
 
 #include <fmt/format.h>
 
-#include "model/params/config_error.h"
+#include <algorithm>
+#include <bit>
 
 namespace cxsim::pcie {
 
@@ -22,23 +22,40 @@ struct Extent {
 Extent extent_of(CapabilityKind kind, unsigned lanes) {
     using enum CapabilityKind;
     switch (kind) {
-        case power_management: return {kind, false, 8};
-        case vital_product_data: return {kind, false, 8};
-        case pci_express: return {kind, false, 0x3c};
-        case msix: return {kind, false, 12};
-        case vendor_gateway: return {kind, false, 0x18};
-        case advanced_error_reporting: return {kind, true, 0x2c};
-        case alternative_routing_id: return {kind, true, 8};
-        case sriov: return {kind, true, 0x40};
-        case secondary_pci_express: return {kind, true, 12 + 2 * lanes};
-        case access_control_services: return {kind, true, 8};
-        case device_serial_number: return {kind, true, 12};
-        case precision_time_measurement: return {kind, true, 12};
-        case lane_margining: return {kind, true, 8 + 4 * lanes};
-        case physical_layer_16gt: return {kind, true, 0x20 + lanes};
-        case physical_layer_32gt: return {kind, true, 0x20 + lanes};
-        case data_link_feature: return {kind, true, 12};
-        case vendor_specific_extended: return {kind, true, 12};
+        case power_management:
+            return {kind, false, 8};
+        case vital_product_data:
+            return {kind, false, 8};
+        case pci_express:
+            return {kind, false, 0x3c};
+        case msix:
+            return {kind, false, 12};
+        case vendor_gateway:
+            return {kind, false, 0x18};
+        case advanced_error_reporting:
+            return {kind, true, 0x2c};
+        case alternative_routing_id:
+            return {kind, true, 8};
+        case sriov:
+            return {kind, true, 0x40};
+        case secondary_pci_express:
+            return {kind, true, 12 + 2 * lanes};
+        case access_control_services:
+            return {kind, true, 8};
+        case device_serial_number:
+            return {kind, true, 12};
+        case precision_time_measurement:
+            return {kind, true, 12};
+        case lane_margining:
+            return {kind, true, 8 + 4 * lanes};
+        case physical_layer_16gt:
+            return {kind, true, 0x20 + lanes};
+        case physical_layer_32gt:
+            return {kind, true, 0x20 + lanes};
+        case data_link_feature:
+            return {kind, true, 12};
+        case vendor_specific_extended:
+            return {kind, true, 12};
     }
     return {kind, true, 0};
 }
@@ -74,14 +91,17 @@ void check_places(const FunctionConfig& config, bool extended) {
         last = start;
         for (const auto& [from, to] : taken) {
             if (start < to && from < end) {
-                refuse(key, fmt::format("structure at {:#x} overlaps the one at {:#x}", start, from));
+                refuse(key,
+                       fmt::format("structure at {:#x} overlaps the one at {:#x}", start, from));
             }
         }
         taken.emplace_back(start, end);
     }
 }
 
-bool is_width(unsigned width) { return width <= 32 && std::has_single_bit(width); }
+bool is_width(unsigned width) {
+    return width <= 32 && std::has_single_bit(width);
+}
 
 }  // namespace
 
@@ -143,12 +163,23 @@ void build_config_space(ConfigSpace& space, const FunctionConfig& config) {
     for (const CapabilityPlace& place : config.capabilities) {
         const auto at = static_cast<std::uint8_t>(place.offset);
         switch (place.kind) {
-            case CapabilityKind::power_management: add_power_management(space, at, config); break;
-            case CapabilityKind::vital_product_data: add_vital_product_data(space, at); break;
-            case CapabilityKind::pci_express: add_pci_express(space, at, config); break;
-            case CapabilityKind::msix: add_msix(space, at, config.msix); break;
-            case CapabilityKind::vendor_gateway: add_vendor_gateway(space, at); break;
-            default: break;  // check_function_config refused it
+            case CapabilityKind::power_management:
+                add_power_management(space, at, config);
+                break;
+            case CapabilityKind::vital_product_data:
+                add_vital_product_data(space, at);
+                break;
+            case CapabilityKind::pci_express:
+                add_pci_express(space, at, config);
+                break;
+            case CapabilityKind::msix:
+                add_msix(space, at, config.msix);
+                break;
+            case CapabilityKind::vendor_gateway:
+                add_vendor_gateway(space, at);
+                break;
+            default:
+                break;  // check_function_config refused it
         }
     }
     for (const CapabilityPlace& place : config.extended_capabilities) {
@@ -156,8 +187,12 @@ void build_config_space(ConfigSpace& space, const FunctionConfig& config) {
             case CapabilityKind::advanced_error_reporting:
                 add_advanced_error_reporting(space, place.offset, config);
                 break;
-            case CapabilityKind::sriov: add_sriov(space, place.offset, config.sriov); break;
-            default: add_extended_data(space, place, config); break;
+            case CapabilityKind::sriov:
+                add_sriov(space, place.offset, config.sriov);
+                break;
+            default:
+                add_extended_data(space, place, config);
+                break;
         }
     }
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pcie/config_space/config_space.h"
 
+#include "model/base/assert.h"
+
 #include <algorithm>
 #include <cstring>
-
-#include "model/base/assert.h"
 
 namespace cxsim::pcie {
 

@@ -14,13 +14,13 @@ namespace cxsim::pcie {
 /// One register of a capability's table. Bits in no mask are read-only. PCI Express Base
 /// Specification 7.4: RW, RW1C; RWS, RW1CS, ROS are the same with `sticky`.
 struct Register {
-    std::uint16_t offset;        ///< From the start of the capability.
-    std::uint8_t bytes;          ///< 1, 2 or 4.
-    std::string_view name;       ///< As lspci or the specification abbreviates it.
-    std::uint32_t rw = 0;        ///< Takes what is written.
-    std::uint32_t rw1c = 0;      ///< Writing 1 clears.
-    std::uint32_t sticky = 0;    ///< Survives every reset but a power cycle.
-    std::uint32_t flr_keeps = 0; ///< Survives a function level reset (specification 6.6.2).
+    std::uint16_t offset;         ///< From the start of the capability.
+    std::uint8_t bytes;           ///< 1, 2 or 4.
+    std::string_view name;        ///< As lspci or the specification abbreviates it.
+    std::uint32_t rw = 0;         ///< Takes what is written.
+    std::uint32_t rw1c = 0;       ///< Writing 1 clears.
+    std::uint32_t sticky = 0;     ///< Survives every reset but a power cycle.
+    std::uint32_t flr_keeps = 0;  ///< Survives a function level reset (specification 6.6.2).
 };
 
 enum class ConfigReset : std::uint8_t { power_on, conventional, function_level };

@@ -3,10 +3,10 @@
 // status bits and the messages to the root (PCI Express Base Specification 6.2).
 #pragma once
 
+#include "pcie/config_space/config_space.h"
+
 #include <array>
 #include <cstdint>
-
-#include "pcie/config_space/config_space.h"
 
 namespace cxsim::pcie {
 

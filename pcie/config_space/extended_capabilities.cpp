@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-#include <array>
-
 #include "model/base/assert.h"
 #include "pcie/config_space/capabilities.h"
 #include "pcie/config_space/registers.h"
+
+#include <algorithm>
+#include <array>
 
 namespace cxsim::pcie {
 
 namespace {
 
-constexpr std::uint32_t bit(unsigned n) { return 1u << n; }
+constexpr std::uint32_t bit(unsigned n) {
+    return 1u << n;
+}
 
 // Errors a function can report: DLP, poisoned, FC, completion timeout, completer abort,
 // unexpected completion, receiver overflow, malformed, ECRC, unsupported request, ACS.
@@ -32,7 +34,10 @@ void add_secondary_pci_express(ConfigSpace& space, std::uint16_t base,
                                const FunctionConfig& config) {
     static constexpr std::array<Register, 2> kTable{{
         {.offset = 0x04, .bytes = 4, .name = "LnkCtl3", .rw = 0xfe00},
-        {.offset = 0x08, .bytes = 4, .name = "LaneErrStat", .rw1c = 0xffffffff,
+        {.offset = 0x08,
+         .bytes = 4,
+         .name = "LaneErrStat",
+         .rw1c = 0xffffffff,
          .sticky = 0xffffffff},
     }};
     space.declare(base, kTable);
@@ -43,8 +48,7 @@ void add_secondary_pci_express(ConfigSpace& space, std::uint16_t base,
     }
 }
 
-void add_physical_layer_16gt(ConfigSpace& space, std::uint16_t base,
-                             const FunctionConfig& config) {
+void add_physical_layer_16gt(ConfigSpace& space, std::uint16_t base, const FunctionConfig& config) {
     static constexpr std::array<Register, 4> kTable{{
         {.offset = 0x0c, .bytes = 4, .name = "16GT status", .rw1c = bit(4), .flr_keeps = 0x1f},
         {.offset = 0x10, .bytes = 4, .name = "local parity", .rw1c = ~0u, .sticky = ~0u},
@@ -59,8 +63,7 @@ void add_physical_layer_16gt(ConfigSpace& space, std::uint16_t base,
     }
 }
 
-void add_physical_layer_32gt(ConfigSpace& space, std::uint16_t base,
-                             const FunctionConfig& config) {
+void add_physical_layer_32gt(ConfigSpace& space, std::uint16_t base, const FunctionConfig& config) {
     static constexpr std::array<Register, 2> kTable{{
         {.offset = 0x08, .bytes = 4, .name = "32GT control", .rw = 0x3, .flr_keeps = 0x3},
         {.offset = 0x0c, .bytes = 4, .name = "32GT status", .rw1c = bit(4), .flr_keeps = 0x1f},
@@ -80,8 +83,10 @@ void add_lane_margining(ConfigSpace& space, std::uint16_t base, const FunctionCo
     // control words take what is written.
     for (unsigned lane = 0; lane < config.link.max_width; ++lane) {
         const std::array<Register, 1> table{{
-            {.offset = static_cast<std::uint16_t>(8 + 4 * lane), .bytes = 2,
-             .name = "margining lane control", .rw = 0xff7f},
+            {.offset = static_cast<std::uint16_t>(8 + 4 * lane),
+             .bytes = 2,
+             .name = "margining lane control",
+             .rw = 0xff7f},
         }};
         space.declare(base, table);
         space.initialize(at(base, 8 + 4 * lane), 2, 0x9c38);  // 7.7.8.4: no command
@@ -120,17 +125,35 @@ void add_vendor_specific_extended(ConfigSpace& space, std::uint16_t base) {
 void add_advanced_error_reporting(ConfigSpace& space, std::uint16_t base,
                                   const FunctionConfig& config) {
     static constexpr std::array<Register, 10> kTable{{
-        {.offset = reg::kAerUncorrectableStatus, .bytes = 4, .name = "UESta",
-         .rw1c = kUncorrectable, .sticky = kUncorrectable},
-        {.offset = reg::kAerUncorrectableMask, .bytes = 4, .name = "UEMsk", .rw = kUncorrectable,
+        {.offset = reg::kAerUncorrectableStatus,
+         .bytes = 4,
+         .name = "UESta",
+         .rw1c = kUncorrectable,
          .sticky = kUncorrectable},
-        {.offset = reg::kAerUncorrectableSeverity, .bytes = 4, .name = "UESvrt",
-         .rw = kUncorrectable, .sticky = kUncorrectable},
-        {.offset = reg::kAerCorrectableStatus, .bytes = 4, .name = "CESta", .rw1c = kCorrectable,
+        {.offset = reg::kAerUncorrectableMask,
+         .bytes = 4,
+         .name = "UEMsk",
+         .rw = kUncorrectable,
+         .sticky = kUncorrectable},
+        {.offset = reg::kAerUncorrectableSeverity,
+         .bytes = 4,
+         .name = "UESvrt",
+         .rw = kUncorrectable,
+         .sticky = kUncorrectable},
+        {.offset = reg::kAerCorrectableStatus,
+         .bytes = 4,
+         .name = "CESta",
+         .rw1c = kCorrectable,
          .sticky = kCorrectable},
-        {.offset = reg::kAerCorrectableMask, .bytes = 4, .name = "CEMsk", .rw = kCorrectable,
+        {.offset = reg::kAerCorrectableMask,
+         .bytes = 4,
+         .name = "CEMsk",
+         .rw = kCorrectable,
          .sticky = kCorrectable},
-        {.offset = reg::kAerControl, .bytes = 4, .name = "AERCap", .rw = bit(6) | bit(8),
+        {.offset = reg::kAerControl,
+         .bytes = 4,
+         .name = "AERCap",
+         .rw = bit(6) | bit(8),
          .sticky = bit(6) | bit(8) | 0x1f},
         {.offset = reg::kAerHeaderLog, .bytes = 4, .name = "HeaderLog 0", .sticky = ~0u},
         {.offset = reg::kAerHeaderLog + 4, .bytes = 4, .name = "HeaderLog 1", .sticky = ~0u},
@@ -140,7 +163,8 @@ void add_advanced_error_reporting(ConfigSpace& space, std::uint16_t base,
     space.declare(base, kTable);
     space.link_extended(0x0001, 1, base);
     // Severity as in the dumps: DLP, FC, receiver overflow, malformed fatal.
-    space.initialize(at(base, reg::kAerUncorrectableSeverity), 4, bit(4) | bit(13) | bit(17) | bit(18));
+    space.initialize(at(base, reg::kAerUncorrectableSeverity), 4,
+                     bit(4) | bit(13) | bit(17) | bit(18));
     space.initialize(at(base, reg::kAerCorrectableMask), 4, bit(13));
     // ECRC generation and check capable.
     space.initialize(at(base, reg::kAerControl), 4,
@@ -155,7 +179,9 @@ void add_sriov(ConfigSpace& space, std::uint16_t base, const SriovConfig& config
         {.offset = reg::kSriovControl, .bytes = 2, .name = "IOVCtl", .rw = control},
         {.offset = reg::kSriovNumVfs, .bytes = 2, .name = "NumVFs", .rw = 0xffff},
         {.offset = 0x20, .bytes = 4, .name = "System Page Size", .rw = config.supported_page_sizes},
-        {.offset = reg::kSriovVfBar0, .bytes = 4, .name = "VF BAR0",
+        {.offset = reg::kSriovVfBar0,
+         .bytes = 4,
+         .name = "VF BAR0",
          .rw = log2 >= 32 ? 0 : ~static_cast<std::uint32_t>((std::uint64_t{1} << log2) - 1)},
         {.offset = reg::kSriovVfBar0 + 4, .bytes = 4, .name = "VF BAR1", .rw = ~0u},
     }};
@@ -195,7 +221,8 @@ void add_extended_data(ConfigSpace& space, const CapabilityPlace& place,
             return add_data_link_feature(space, place.offset);
         case CapabilityKind::vendor_specific_extended:
             return add_vendor_specific_extended(space, place.offset);
-        default: break;
+        default:
+            break;
     }
     CX_ASSERT(false, "capability {} is no extended one", static_cast<int>(place.kind));
 }

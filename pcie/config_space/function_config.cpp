@@ -29,8 +29,8 @@ namespace {
 /// Structures that describe the link; only function 0 of a multi-function device has them.
 bool describes_link(CapabilityKind kind) {
     using enum CapabilityKind;
-    return kind == secondary_pci_express || kind == lane_margining ||
-           kind == physical_layer_16gt || kind == physical_layer_32gt;
+    return kind == secondary_pci_express || kind == lane_margining || kind == physical_layer_16gt ||
+           kind == physical_layer_32gt;
 }
 
 }  // namespace
@@ -44,14 +44,16 @@ std::vector<FunctionConfig> physical_functions(const FunctionConfig& first, unsi
         pf.interrupt_pin = static_cast<std::uint8_t>(1 + n % 4);
         pf.ari_next_function = static_cast<std::uint8_t>(n + 1 < count ? n + 1 : 0);
         // Seen on all two-port cards: 2 and 1 + TotalVFs, i.e. all VFs of a PF in one row.
-        pf.sriov.first_vf_offset = static_cast<std::uint16_t>(count - n + n * first.sriov.total_vfs);
+        pf.sriov.first_vf_offset =
+            static_cast<std::uint16_t>(count - n + n * first.sriov.total_vfs);
         pf.sriov.ari_hierarchy_writable = n == 0;
         if (n > 0) {
             std::erase_if(pf.extended_capabilities,
                           [](const CapabilityPlace& place) { return describes_link(place.kind); });
         }
         for (VpdField& field : pf.vpd.read_only) {
-            const std::size_t at = field.keyword == "VU" ? field.value.rfind("F0") : std::string::npos;
+            const std::size_t at =
+                field.keyword == "VU" ? field.value.rfind("F0") : std::string::npos;
             if (at != std::string::npos) field.value[at + 1] = static_cast<char>('0' + n % 10);
         }
         functions.push_back(std::move(pf));

@@ -3,12 +3,12 @@
 // files, from a test), the endpoint is built from them. Nothing here has behaviour.
 #pragma once
 
+#include "model/ports/host_bus.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
-
-#include "model/ports/host_bus.h"
 
 namespace cxsim::pcie {
 
@@ -53,11 +53,11 @@ struct LinkRegisters {
 };
 
 struct DeviceRegisters {
-    unsigned max_payload = 512;       ///< DevCap Max_Payload_Size Supported, bytes.
-    unsigned slot_power_watts = 25;   ///< Captured slot power limit.
+    unsigned max_payload = 512;      ///< DevCap Max_Payload_Size Supported, bytes.
+    unsigned slot_power_watts = 25;  ///< Captured slot power limit.
     bool ten_bit_tag_completer = false;
     bool ten_bit_tag_requester = false;
-    bool atomic_completer = false;    ///< 32, 64 and 128 bit.
+    bool atomic_completer = false;  ///< 32, 64 and 128 bit.
 };
 
 struct MsixConfig {
@@ -103,17 +103,17 @@ struct FunctionConfig {
     std::uint32_t class_code = 0x020000;  ///< 24 bits: class, subclass, interface.
     std::uint8_t revision = 0;
     bool multi_function = false;
-    std::uint8_t interrupt_pin = 1;       ///< 0 none, 1 INTA, 2 INTB, ...
-    bool lowest_function = true;          ///< Shows the state of the link (LnkSta2, lane data).
-    unsigned bar0_log2 = 25;              ///< 12 to 40; 64-bit prefetchable.
-    unsigned rom_log2 = 20;               ///< 0: no expansion ROM.
-    std::vector<std::byte> rom_image;     ///< Beyond it the ROM reads 0xff, as erased flash does.
+    std::uint8_t interrupt_pin = 1;    ///< 0 none, 1 INTA, 2 INTB, ...
+    bool lowest_function = true;       ///< Shows the state of the link (LnkSta2, lane data).
+    unsigned bar0_log2 = 25;           ///< 12 to 40; 64-bit prefetchable.
+    unsigned rom_log2 = 20;            ///< 0: no expansion ROM.
+    std::vector<std::byte> rom_image;  ///< Beyond it the ROM reads 0xff, as erased flash does.
 
-    bool no_soft_reset = true;            ///< PMCSR NoSoftRst: D3hot to D0 keeps the state.
-    bool error_pointer_is_8 = false;      ///< Idle AER First Error Pointer 8 instead of 4.
-    std::uint64_t serial_number = 0;      ///< EUI-64, if the capability is listed.
+    bool no_soft_reset = true;        ///< PMCSR NoSoftRst: D3hot to D0 keeps the state.
+    bool error_pointer_is_8 = false;  ///< Idle AER First Error Pointer 8 instead of 4.
+    std::uint64_t serial_number = 0;  ///< EUI-64, if the capability is listed.
     std::uint8_t ari_next_function = 0;
-    bool gateway = true;                  ///< Legacy gateway window at 0x58/0x5c.
+    bool gateway = true;  ///< Legacy gateway window at 0x58/0x5c.
 
     DeviceRegisters express;
     LinkRegisters link;

@@ -42,7 +42,9 @@ class MsixTable {
         return {entries_[vector].address, entries_[vector].data};
     }
     bool masked(unsigned vector) const { return (entries_[vector].control & 1) != 0; }
-    bool pending(unsigned vector) const { return (pending_[vector / 64] >> (vector % 64) & 1) != 0; }
+    bool pending(unsigned vector) const {
+        return (pending_[vector / 64] >> (vector % 64) & 1) != 0;
+    }
 
     /// Next vector that was pending and may be sent now; clears its pending bit. -1: none.
     int take_released();

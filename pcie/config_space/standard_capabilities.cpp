@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Header and standard capabilities. Values that no data gives are those of the dumps of all four
 // card families (they do not differ).
-#include <array>
-
 #include "pcie/config_space/capabilities.h"
 #include "pcie/config_space/registers.h"
+
+#include <array>
 
 namespace cxsim::pcie {
 
 namespace {
 
-constexpr std::uint32_t bit(unsigned n) { return 1u << n; }
+constexpr std::uint32_t bit(unsigned n) {
+    return 1u << n;
+}
 
 /// Low dword mask of a memory BAR of 2^log2 bytes.
 constexpr std::uint32_t size_mask(unsigned log2) {
@@ -44,14 +46,22 @@ void add_type0_header(ConfigSpace& space, const FunctionConfig& config) {
         {.offset = reg::kCommand, .bytes = 2, .name = "Command", .rw = command},
         {.offset = reg::kStatus, .bytes = 2, .name = "Status", .rw1c = 0xf900},
         {.offset = 0x0c, .bytes = 1, .name = "Cache Line Size", .rw = vf ? 0u : 0xffu},
-        {.offset = reg::kBar0, .bytes = 4, .name = "BAR0",
+        {.offset = reg::kBar0,
+         .bytes = 4,
+         .name = "BAR0",
          .rw = vf ? 0 : size_mask(config.bar0_log2)},
-        {.offset = reg::kBar0 + 4, .bytes = 4, .name = "BAR1",
+        {.offset = reg::kBar0 + 4,
+         .bytes = 4,
+         .name = "BAR1",
          .rw = vf ? 0 : size_mask_high(config.bar0_log2)},
-        {.offset = reg::kExpansionRom, .bytes = 4, .name = "Expansion ROM",
+        {.offset = reg::kExpansionRom,
+         .bytes = 4,
+         .name = "Expansion ROM",
          .rw = config.rom_log2 == 0 ? 0 : size_mask(config.rom_log2) | 1u},
         {.offset = 0x3c, .bytes = 1, .name = "Interrupt Line", .rw = vf ? 0u : 0xffu},
-        {.offset = reg::kLegacyGatewayAddress, .bytes = 4, .name = "legacy gateway address",
+        {.offset = reg::kLegacyGatewayAddress,
+         .bytes = 4,
+         .name = "legacy gateway address",
          .rw = config.gateway ? ~0u : 0},
     }};
     space.declare(0, table);
@@ -72,7 +82,11 @@ void add_type0_header(ConfigSpace& space, const FunctionConfig& config) {
 void add_power_management(ConfigSpace& space, std::uint8_t at, const FunctionConfig& config) {
     static constexpr std::array<Register, 1> kTable{{
         // PME can wake from D3cold: enable and status are sticky.
-        {.offset = reg::kPmcsr, .bytes = 2, .name = "PMCSR", .rw = 0x0103, .rw1c = bit(15),
+        {.offset = reg::kPmcsr,
+         .bytes = 2,
+         .name = "PMCSR",
+         .rw = 0x0103,
+         .rw1c = bit(15),
          .sticky = bit(8) | bit(15)},
     }};
     space.declare(at, kTable);
@@ -99,15 +113,27 @@ void add_pci_express(ConfigSpace& space, std::uint8_t at, const FunctionConfig& 
     const std::uint32_t ten_bit_enable = device.ten_bit_tag_requester ? bit(12) : 0;
     // A VF leaves everything but errors, transactions pending and FLR to its PF (SR-IOV 9.3.5).
     const std::array<Register, 6> table{{
-        {.offset = reg::kDevCtl, .bytes = 2, .name = "DevCtl", .rw = vf ? 0 : 0x79ffu,
+        {.offset = reg::kDevCtl,
+         .bytes = 2,
+         .name = "DevCtl",
+         .rw = vf ? 0 : 0x79ffu,
          .flr_keeps = 0x00e0},  // Max_Payload_Size
         {.offset = reg::kDevSta, .bytes = 2, .name = "DevSta", .rw1c = 0x000f},
-        {.offset = reg::kLnkCtl, .bytes = 2, .name = "LnkCtl", .rw = vf ? 0 : 0x02cbu,
+        {.offset = reg::kLnkCtl,
+         .bytes = 2,
+         .name = "LnkCtl",
+         .rw = vf ? 0 : 0x02cbu,
          .flr_keeps = 0x02cb},  // ASPM, RCB, common clock, extended synch, width disable
-        {.offset = 0x28, .bytes = 2, .name = "DevCtl2",
+        {.offset = 0x28,
+         .bytes = 2,
+         .name = "DevCtl2",
          .rw = vf ? 0 : 0x001f | bit(6) | ten_bit_enable},
-        {.offset = 0x30, .bytes = 2, .name = "LnkCtl2", .rw = vf ? 0 : 0xffbfu,
-         .sticky = 0xffff, .flr_keeps = 0xffff},
+        {.offset = 0x30,
+         .bytes = 2,
+         .name = "LnkCtl2",
+         .rw = vf ? 0 : 0xffbfu,
+         .sticky = 0xffff,
+         .flr_keeps = 0xffff},
         {.offset = 0x32, .bytes = 2, .name = "LnkSta2", .rw1c = bit(5), .flr_keeps = 0xffff},
     }};
     space.declare(at, table);
@@ -146,7 +172,9 @@ void add_pci_express(ConfigSpace& space, std::uint8_t at, const FunctionConfig& 
 
 void add_msix(ConfigSpace& space, std::uint8_t at, const MsixConfig& config) {
     static constexpr std::array<Register, 1> kTable{{
-        {.offset = reg::kMsixControl, .bytes = 2, .name = "MSI-X control",
+        {.offset = reg::kMsixControl,
+         .bytes = 2,
+         .name = "MSI-X control",
          .rw = reg::kMsixEnable | reg::kMsixFunctionMask},
     }};
     space.declare(at, kTable);

@@ -52,7 +52,9 @@ void VendorGateway::written(unsigned offset, std::span<const std::byte> from) {
         std::memcpy(&value, bytes.data(), 4);
         return value;
     };
-    const auto touches = [&](unsigned reg) { return offset < reg + 4 && offset + from.size() > reg; };
+    const auto touches = [&](unsigned reg) {
+        return offset < reg + 4 && offset + from.size() > reg;
+    };
 
     if (touches(kControl)) select_space(merged(kControl));
     if (touches(kSemaphore)) {

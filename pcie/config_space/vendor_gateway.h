@@ -3,10 +3,10 @@
 // the firmware tools reach register spaces of the device (mlx5 lib/pci_vsc, mstflint mtcr).
 #pragma once
 
-#include <cstdint>
-
 #include "model/ports/host_bus.h"
 #include "pcie/config_space/config_space.h"
+
+#include <cstdint>
 
 namespace cxsim::pcie {
 
@@ -20,8 +20,8 @@ struct GatewayStatistics {
 class VendorGateway {
   public:
     // Offsets inside the capability.
-    static constexpr std::uint16_t kControl = 0x04;    ///< Space 15:0, syndrome 27:24, status 31:29.
-    static constexpr std::uint16_t kCounter = 0x08;    ///< Ticket; each read gives another one.
+    static constexpr std::uint16_t kControl = 0x04;  ///< Space 15:0, syndrome 27:24, status 31:29.
+    static constexpr std::uint16_t kCounter = 0x08;  ///< Ticket; each read gives another one.
     static constexpr std::uint16_t kSemaphore = 0x0c;  ///< 0 free, else the holder's ticket.
     static constexpr std::uint16_t kAddress = 0x10;    ///< Address 29:0, syndrome 30, flag 31.
     static constexpr std::uint16_t kData = 0x14;

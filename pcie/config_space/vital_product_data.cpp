@@ -48,13 +48,14 @@ VitalProductData::VitalProductData(const VpdConfig& config) {
     image_.push_back(static_cast<std::byte>(1 + config.reserved_bytes));
     // The bytes from the first up to and including the checksum add up to 0.
     std::uint8_t sum = 0;
-    for (const std::byte byte : image_) sum = static_cast<std::uint8_t>(sum + std::to_integer<unsigned>(byte));
+    for (const std::byte byte : image_)
+        sum = static_cast<std::uint8_t>(sum + std::to_integer<unsigned>(byte));
     image_.push_back(static_cast<std::byte>(-sum));
     image_.insert(image_.end(), config.reserved_bytes, std::byte{0});
 
     if (!config.read_write.empty() || config.writable_bytes > 0) {
-        append_resource(kReadWrite, length_of(config.read_write) + kFieldHeader +
-                                        config.writable_bytes);
+        append_resource(kReadWrite,
+                        length_of(config.read_write) + kFieldHeader + config.writable_bytes);
         writable_start_ = image_.size();
         for (const VpdField& field : config.read_write) append_field(field);
         append_text("RW");

@@ -3,11 +3,11 @@
 // reads it (PCI Local Bus Specification 3.0, appendix I).
 #pragma once
 
+#include "pcie/config_space/function_config.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <vector>
-
-#include "pcie/config_space/function_config.h"
 
 namespace cxsim::pcie {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pcie/dma/dma_engine.h"
 
-#include <algorithm>
-
 #include "model/base/assert.h"
+
+#include <algorithm>
 
 namespace cxsim::pcie {
 
@@ -27,8 +27,7 @@ std::uint64_t part_before(std::uint64_t address, std::uint64_t boundary, std::ui
 
 }  // namespace
 
-DmaEngine::DmaEngine(const DmaTiming& timing, Link& link, RootComplex& host,
-                     std::size_t functions)
+DmaEngine::DmaEngine(const DmaTiming& timing, Link& link, RootComplex& host, std::size_t functions)
     : timing_(timing),
       link_(link),
       host_(host),

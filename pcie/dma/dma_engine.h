@@ -3,14 +3,14 @@
 // completions, and computes ahead when the last byte has arrived. Moves no data.
 #pragma once
 
-#include <cstdint>
-#include <vector>
-
 #include "model/ports/host_bus.h"
 #include "model/sim/timeline.h"
 #include "pcie/host/root_complex.h"
 #include "pcie/link/credit_window.h"
 #include "pcie/link/link.h"
+
+#include <cstdint>
+#include <vector>
 
 namespace cxsim::pcie {
 
@@ -21,19 +21,19 @@ struct DmaTiming {
     /// Rate at which data pass between the PCIe core and where the card uses them, store and
     /// forward. Adds latency per byte, does not bound throughput. 0: cut through.
     model::BitsPerSecond copy_rate{};
-    std::uint32_t tags = 256;           ///< Outstanding read requests; 32 without extended tags.
+    std::uint32_t tags = 256;  ///< Outstanding read requests; 32 without extended tags.
     model::Bytes completion_buffer{64 * 1024};  ///< Room for requested read data.
 };
 
 struct DmaStatistics {
-    std::uint64_t reads = 0;            ///< Requests of the model.
+    std::uint64_t reads = 0;  ///< Requests of the model.
     std::uint64_t writes = 0;
     std::uint64_t read_bytes = 0;
     std::uint64_t written_bytes = 0;
-    std::uint64_t read_requests = 0;    ///< TLPs.
+    std::uint64_t read_requests = 0;  ///< TLPs.
     std::uint64_t write_requests = 0;
     std::uint64_t completions = 0;
-    std::uint64_t refused = 0;          ///< Requests that did not end with status ok.
+    std::uint64_t refused = 0;  ///< Requests that did not end with status ok.
     // Time that requests waited, summed over requests (calibration: outbound_pci_stalled).
     model::Picoseconds stalled_tags;
     model::Picoseconds stalled_completion_buffer;
@@ -83,7 +83,7 @@ class DmaEngine {
 
   private:
     struct Order {
-        model::Picoseconds posted_start;    // start of the last write, as asked for
+        model::Picoseconds posted_start;  // start of the last write, as asked for
         model::Picoseconds posted_sent;
         model::Picoseconds posted_visible;
         model::Picoseconds reads_done;
@@ -100,10 +100,10 @@ class DmaEngine {
     Link& link_;
     RootComplex& host_;
     model::TimelinePool tags_;
-    CreditWindow completion_buffer_;   // units of 16 bytes
+    CreditWindow completion_buffer_;  // units of 16 bytes
     CreditWindow non_posted_headers_;
     CreditWindow posted_headers_;
-    CreditWindow posted_data_;         // units of 16 bytes
+    CreditWindow posted_data_;  // units of 16 bytes
     std::vector<Order> order_;
     DmaStatistics statistics_;
 };

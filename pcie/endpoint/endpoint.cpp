@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pcie/endpoint/endpoint.h"
 
+#include "model/params/config_error.h"
+
 #include <algorithm>
 #include <array>
 #include <cstring>
-
-#include "model/params/config_error.h"
 
 namespace cxsim::pcie {
 
@@ -46,7 +46,8 @@ Endpoint::Endpoint(sc_core::sc_module_name name, model::Calendar& calendar,
         const bool bad_order = virtual_ones && !f.virtual_function;
         virtual_ones |= f.virtual_function;
         const std::size_t pf = f.physical_function.value;
-        if (bad_order || (f.virtual_function && (pf >= i || config_.functions[pf].virtual_function))) {
+        if (bad_order ||
+            (f.virtual_function && (pf >= i || config_.functions[pf].virtual_function))) {
             throw model::ConfigError({"PCI endpoint", 0}, "functions",
                                      "physical functions come first, a VF names one of them");
         }
@@ -81,8 +82,8 @@ bool Endpoint::present(FunctionId id) const {
     if (!pf.vf_enable()) return false;
     unsigned index = 0;
     for (std::size_t i = 0; i < id.value; ++i) {
-        index += functions_[i]->virtual_function() &&
-                 functions_[i]->config().physical_function == pf_id;
+        index +=
+            functions_[i]->virtual_function() && functions_[i]->config().physical_function == pf_id;
     }
     return index < pf.num_vfs();
 }
@@ -100,7 +101,9 @@ bool Endpoint::may_master(FunctionId id) const {
     return present(id) && functions_[id.value]->bus_master();
 }
 
-void Endpoint::update_link() { link_.set_max_payload(functions_.front()->limits().max_payload); }
+void Endpoint::update_link() {
+    link_.set_max_payload(functions_.front()->limits().max_payload);
+}
 
 // --- DMA ---------------------------------------------------------------------------------------
 
@@ -146,9 +149,14 @@ Picoseconds Endpoint::raise_interrupt(FunctionId function, Picoseconds start,
         return start;
     }
     switch (present(function) ? table->raise(vector) : MsixTable::Outcome::disabled) {
-        case MsixTable::Outcome::send: return send_message(function, start, vector);
-        case MsixTable::Outcome::pending: ++statistics_.interrupts_pending; break;
-        case MsixTable::Outcome::disabled: ++statistics_.interrupts_disabled; break;
+        case MsixTable::Outcome::send:
+            return send_message(function, start, vector);
+        case MsixTable::Outcome::pending:
+            ++statistics_.interrupts_pending;
+            break;
+        case MsixTable::Outcome::disabled:
+            ++statistics_.interrupts_disabled;
+            break;
     }
     return start;
 }
@@ -159,8 +167,8 @@ Picoseconds Endpoint::send_message(FunctionId id, Picoseconds start, unsigned ve
     const Picoseconds arrival =
         dma_.write(id, start, {message.address}, 4, functions_[id.value]->limits());
     // Message as it is now: later changes of the table do not reach what has been sent.
-    const std::uint64_t who = id.value | std::uint64_t{vector} << 16 |
-                              std::uint64_t{epochs_[id.value]} << 32;
+    const std::uint64_t who =
+        id.value | std::uint64_t{vector} << 16 | std::uint64_t{epochs_[id.value]} << 32;
     calendar_.schedule<&Endpoint::deliver_message>(arrival, this,
                                                    {who, message.address, message.data});
     return arrival;
@@ -240,7 +248,8 @@ void Endpoint::change_vf_enable(FunctionId pf_id) {
     for (const auto& f : functions_) {
         configured += f->virtual_function() && f->config().physical_function == pf_id;
     }
-    if (pf.vf_enable() && (pf.num_vfs() > configured || pf.num_vfs() > pf.config().sriov.total_vfs)) {
+    if (pf.vf_enable() &&
+        (pf.num_vfs() > configured || pf.num_vfs() > pf.config().sriov.total_vfs)) {
         ++statistics_.vf_enable_refused;
         pf.refuse_vf_enable();
         return;

@@ -4,14 +4,6 @@
 // the methods below or through the sockets that call them.
 #pragma once
 
-#include <memory>
-#include <vector>
-
-#include <systemc>
-#include <tlm>
-#include <tlm_utils/simple_initiator_socket.h>
-#include <tlm_utils/simple_target_socket.h>
-
 #include "model/ports/host_bus.h"
 #include "model/sim/calendar.h"
 #include "pcie/dma/dma_engine.h"
@@ -22,6 +14,14 @@
 #include "pcie/host/memory_socket.h"
 #include "pcie/host/root_complex.h"
 #include "pcie/link/link.h"
+
+#include <tlm_utils/simple_initiator_socket.h>
+#include <tlm_utils/simple_target_socket.h>
+
+#include <memory>
+#include <systemc>
+#include <tlm>
+#include <vector>
 
 namespace cxsim::pcie {
 
@@ -51,17 +51,17 @@ struct EndpointStatistics {
     std::uint64_t bar_reads = 0;
     std::uint64_t bar_writes = 0;
     std::uint64_t rom_reads = 0;
-    std::uint64_t unsupported_requests = 0;   ///< Accesses of the host that were refused.
+    std::uint64_t unsupported_requests = 0;  ///< Accesses of the host that were refused.
     std::uint64_t dma_bus_master_disabled = 0;
     std::uint64_t interrupts_sent = 0;
-    std::uint64_t interrupts_pending = 0;     ///< Raised while masked.
-    std::uint64_t interrupts_disabled = 0;    ///< Raised while MSI-X was off: lost.
-    std::uint64_t interrupts_no_vector = 0;   ///< Vector beyond the table: ignored.
+    std::uint64_t interrupts_pending = 0;    ///< Raised while masked.
+    std::uint64_t interrupts_disabled = 0;   ///< Raised while MSI-X was off: lost.
+    std::uint64_t interrupts_no_vector = 0;  ///< Vector beyond the table: ignored.
     std::uint64_t interrupts_lost_in_reset = 0;
     std::uint64_t function_level_resets = 0;
     std::uint64_t conventional_resets = 0;
     std::uint64_t power_state_resets = 0;
-    std::uint64_t vf_enable_refused = 0;      ///< VF Enable with more VFs than are configured.
+    std::uint64_t vf_enable_refused = 0;  ///< VF Enable with more VFs than are configured.
 };
 
 class Endpoint : public sc_core::sc_module, public model::HostBus {
@@ -165,8 +165,8 @@ class Endpoint : public sc_core::sc_module, public model::HostBus {
     HostMemory* memory_ = nullptr;
     model::FunctionTarget* device_ = nullptr;
     InterruptSink* sink_ = nullptr;
-    model::Picoseconds mmio_sent_;              // last MMIO request on the link
-    std::vector<std::uint16_t> epochs_;         // resets of each function
+    model::Picoseconds mmio_sent_;       // last MMIO request on the link
+    std::vector<std::uint16_t> epochs_;  // resets of each function
     EndpointStatistics statistics_;
 };
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pcie/endpoint/function.h"
 
+#include "pcie/config_space/registers.h"
+
 #include <algorithm>
 #include <array>
 #include <cstring>
-
-#include "pcie/config_space/registers.h"
 
 namespace cxsim::pcie {
 
@@ -55,9 +55,8 @@ void Function::attach(model::FunctionTarget* target) {
 }
 
 bool Function::in_d3hot() const {
-    return power_ != 0 &&
-           (space_.get(static_cast<std::uint16_t>(power_ + reg::kPmcsr), 1) & kPowerStateMask) ==
-               kD3hot;
+    return power_ != 0 && (space_.get(static_cast<std::uint16_t>(power_ + reg::kPmcsr), 1) &
+                           kPowerStateMask) == kD3hot;
 }
 
 bool Function::memory_space() const {

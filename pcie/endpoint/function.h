@@ -3,9 +3,6 @@
 // accesses do to it. The endpoint asks it what it may do and acts on what changed.
 #pragma once
 
-#include <memory>
-#include <optional>
-
 #include "model/ports/host_bus.h"
 #include "pcie/config_space/capabilities.h"
 #include "pcie/config_space/error_reporting.h"
@@ -14,6 +11,9 @@
 #include "pcie/config_space/vital_product_data.h"
 #include "pcie/dma/dma_engine.h"
 
+#include <memory>
+#include <optional>
+
 namespace cxsim::pcie {
 
 /// What a configuration write changed beyond the registers; the endpoint carries it out.
@@ -21,8 +21,8 @@ struct ConfigEffects {
     bool function_level_reset = false;
     bool power_state_reset = false;  ///< D3hot to D0 without NoSoftRst.
     bool bus_master_changed = false;
-    bool msix_changed = false;       ///< Pending vectors may have been released.
-    bool payload_changed = false;    ///< Max_Payload_Size.
+    bool msix_changed = false;     ///< Pending vectors may have been released.
+    bool payload_changed = false;  ///< Max_Payload_Size.
     bool vf_enable_changed = false;
 };
 
@@ -41,7 +41,7 @@ class Function {
     /// Registers to their values after the reset; VPD contents stay.
     void reset(ConfigReset kind);
 
-    bool memory_space() const;        ///< BAR0 answers (of a VF: if its PF says so, too).
+    bool memory_space() const;  ///< BAR0 answers (of a VF: if its PF says so, too).
     bool bus_master() const { return bus_master_; }  ///< May issue requests.
     bool in_d3hot() const;
     bool rom_enabled() const;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host's accesses to the endpoint: configuration, BAR0, ROM, and the socket in front of them.
+#include "model/sim/kernel.h"
+#include "pcie/endpoint/endpoint.h"
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
-
-#include "model/sim/kernel.h"
-#include "pcie/endpoint/endpoint.h"
 
 namespace cxsim::pcie {
 
@@ -17,7 +17,9 @@ namespace {
 constexpr std::uint32_t kMemoryRead64 = 0x20000000;   // Fmt 001, Type 00000
 constexpr std::uint32_t kMemoryWrite64 = 0x60000000;  // Fmt 011, Type 00000
 
-void all_ones(std::span<std::byte> into) { std::fill(into.begin(), into.end(), std::byte{0xff}); }
+void all_ones(std::span<std::byte> into) {
+    std::fill(into.begin(), into.end(), std::byte{0xff});
+}
 
 /// Header of the TLP that the root port would have sent: requester id and tag 0.
 TlpHeader memory_header(bool write, std::uint64_t address, std::size_t bytes) {
@@ -97,10 +99,8 @@ AccessResult Endpoint::round_trip(FunctionId id, Picoseconds start, std::size_t 
     mmio_sent_ = request.sent;
     // A completion does not pass what the function has posted before.
     const Picoseconds answer = std::max(request.arrived + inside, dma_.posted_sent(id));
-    const Link::Tlp type =
-        bytes > 0 ? Link::Tlp::completion : Link::Tlp::completion_without_data;
-    return {Completion::success,
-            link_.upstream(answer, type, bytes).arrived + host.port_to_core};
+    const Link::Tlp type = bytes > 0 ? Link::Tlp::completion : Link::Tlp::completion_without_data;
+    return {Completion::success, link_.upstream(answer, type, bytes).arrived + host.port_to_core};
 }
 
 AccessResult Endpoint::refuse(FunctionId id, Picoseconds start, bool posted, std::uint64_t offset,
@@ -118,11 +118,10 @@ AccessResult Endpoint::refuse(FunctionId id, Picoseconds start, bool posted, std
 AccessResult Endpoint::bar_read(FunctionId function, Picoseconds start, std::uint64_t offset,
                                 std::span<std::byte> into) {
     ++statistics_.bar_reads;
-    const bool inside =
-        function.value < functions_.size() &&
-        offset + into.size() <=
-            (std::uint64_t{1} << functions_[function.value]->config().bar0_log2) &&
-        offset + into.size() >= offset;
+    const bool inside = function.value < functions_.size() &&
+                        offset + into.size() <=
+                            (std::uint64_t{1} << functions_[function.value]->config().bar0_log2) &&
+                        offset + into.size() >= offset;
     if (!inside || !memory_answers(function) || device_ == nullptr) {
         all_ones(into);
         return refuse(function, start, false, offset, into.size());
@@ -132,9 +131,15 @@ AccessResult Endpoint::bar_read(FunctionId function, Picoseconds start, std::uin
         const BarSlice part = slice(f, offset + done, into.size() - done);
         const std::span<std::byte> bytes = into.subspan(done, part.bytes);
         switch (part.part) {
-            case BarPart::device: device_->bar_read(function, part.offset, bytes); break;
-            case BarPart::msix_table: f.msix()->read_table(part.offset, bytes); break;
-            case BarPart::msix_pba: f.msix()->read_pba(part.offset, bytes); break;
+            case BarPart::device:
+                device_->bar_read(function, part.offset, bytes);
+                break;
+            case BarPart::msix_table:
+                f.msix()->read_table(part.offset, bytes);
+                break;
+            case BarPart::msix_pba:
+                f.msix()->read_pba(part.offset, bytes);
+                break;
         }
         done += part.bytes;
     }
@@ -144,11 +149,10 @@ AccessResult Endpoint::bar_read(FunctionId function, Picoseconds start, std::uin
 AccessResult Endpoint::bar_write(FunctionId function, Picoseconds start, std::uint64_t offset,
                                  std::span<const std::byte> from) {
     ++statistics_.bar_writes;
-    const bool inside =
-        function.value < functions_.size() &&
-        offset + from.size() <=
-            (std::uint64_t{1} << functions_[function.value]->config().bar0_log2) &&
-        offset + from.size() >= offset;
+    const bool inside = function.value < functions_.size() &&
+                        offset + from.size() <=
+                            (std::uint64_t{1} << functions_[function.value]->config().bar0_log2) &&
+                        offset + from.size() >= offset;
     if (!inside || !memory_answers(function) || device_ == nullptr) {
         return refuse(function, start, true, offset, from.size());
     }
@@ -167,7 +171,8 @@ AccessResult Endpoint::bar_write(FunctionId function, Picoseconds start, std::ui
                 f.msix()->write_table(part.offset, bytes);
                 release_pending(function);
                 break;
-            case BarPart::msix_pba: break;  // read-only: writes have no effect (7.7.2.10)
+            case BarPart::msix_pba:
+                break;  // read-only: writes have no effect (7.7.2.10)
         }
         done += part.bytes;
     }
@@ -188,7 +193,8 @@ AccessResult Endpoint::rom_read(FunctionId function, Picoseconds start, std::uin
         return refuse(function, start, false, offset, into.size());
     }
     if (offset < config.rom_image.size()) {
-        const std::size_t bytes = std::min<std::size_t>(into.size(), config.rom_image.size() - offset);
+        const std::size_t bytes =
+            std::min<std::size_t>(into.size(), config.rom_image.size() - offset);
         std::memcpy(into.data(), config.rom_image.data() + offset, bytes);
     }
     return round_trip(function, start, into.size(), config_.register_read);
@@ -232,10 +238,10 @@ void Endpoint::serve_host(tlm::tlm_generic_payload& payload, sc_core::sc_time& d
                                               : config_write(access->function, offset, data);
             // Configuration requests travel as memory reads do; writes are non-posted, too.
             if (present(access->function)) {
-                result.finish = round_trip(access->function, now,
-                                           payload.is_read() ? data.size() : 0,
-                                           config_.register_read)
-                                    .finish;
+                result.finish =
+                    round_trip(access->function, now, payload.is_read() ? data.size() : 0,
+                               config_.register_read)
+                        .finish;
             }
             break;
         }
@@ -243,12 +249,17 @@ void Endpoint::serve_host(tlm::tlm_generic_payload& payload, sc_core::sc_time& d
             result = payload.is_read() ? bar_read(access->function, now, address, data)
                                        : bar_write(access->function, now, address, data);
             break;
-        case AccessSpace::rom: result = rom_read(access->function, now, address, data); break;
-        case AccessSpace::host_memory: break;
+        case AccessSpace::rom:
+            result = rom_read(access->function, now, address, data);
+            break;
+        case AccessSpace::host_memory:
+            break;
     }
     delay += model::to_sc_time(result.finish - now);
     switch (result.status) {
-        case Completion::success: payload.set_response_status(tlm::TLM_OK_RESPONSE); break;
+        case Completion::success:
+            payload.set_response_status(tlm::TLM_OK_RESPONSE);
+            break;
         case Completion::unsupported_request:
             payload.set_response_status(tlm::TLM_ADDRESS_ERROR_RESPONSE);
             break;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
-
 #include "model/ports/host_bus.h"
 #include "pcie/config_space/msix_table.h"
+
+#include <cstdint>
 
 namespace cxsim::pcie {
 

@@ -2,13 +2,13 @@
 // Credits computed ahead: a request learns when enough of what earlier ones hold has come back.
 #pragma once
 
+#include "model/base/assert.h"
+#include "model/base/units.h"
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
-
-#include "model/base/assert.h"
-#include "model/base/units.h"
 
 namespace cxsim::pcie {
 

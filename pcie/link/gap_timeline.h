@@ -3,11 +3,11 @@
 // order in which they are made: a request may use a gap before what others reserved for later.
 #pragma once
 
+#include "model/base/units.h"
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
-
-#include "model/base/units.h"
 
 namespace cxsim::pcie {
 

@@ -39,10 +39,14 @@ std::uint64_t Link::wire_bytes(Tlp type, std::uint64_t payload) const {
     // Payload travels in dwords.
     const std::uint64_t padded = (payload + 3) & ~std::uint64_t{3};
     switch (type) {
-        case Tlp::memory_write: return overhead_.memory_write.value + padded;
-        case Tlp::memory_read: return overhead_.memory_read.value;
-        case Tlp::completion: return overhead_.completion.value + padded;
-        case Tlp::completion_without_data: return overhead_.completion_without_data.value;
+        case Tlp::memory_write:
+            return overhead_.memory_write.value + padded;
+        case Tlp::memory_read:
+            return overhead_.memory_read.value;
+        case Tlp::completion:
+            return overhead_.completion.value + padded;
+        case Tlp::completion_without_data:
+            return overhead_.completion_without_data.value;
     }
     return 0;
 }
@@ -52,14 +56,19 @@ Link::Passage Link::pass(GapTimeline& lane, DirectionStatistics& statistics, Pic
     const std::uint64_t bytes = wire_bytes(type, payload);
     statistics.wire_bytes += bytes;
     switch (type) {
-        case Tlp::memory_write: ++statistics.memory_writes; break;
-        case Tlp::memory_read: ++statistics.memory_reads; break;
+        case Tlp::memory_write:
+            ++statistics.memory_writes;
+            break;
+        case Tlp::memory_read:
+            ++statistics.memory_reads;
+            break;
         case Tlp::completion:
-        case Tlp::completion_without_data: ++statistics.completions; break;
+        case Tlp::completion_without_data:
+            ++statistics.completions;
+            break;
     }
-    const auto work =
-        static_cast<std::int64_t>((bytes * picoseconds_per_byte_q20_ + (1u << (kFraction - 1))) >>
-                                  kFraction);
+    const auto work = static_cast<std::int64_t>(
+        (bytes * picoseconds_per_byte_q20_ + (1u << (kFraction - 1))) >> kFraction);
     const GapTimeline::Slot slot = lane.reserve(ready, {work});
     return {slot.end, slot.end + timing_.one_way};
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
-
 #include "model/base/units.h"
 #include "pcie/link/gap_timeline.h"
 #include "pcie/link/link_rate.h"
+
+#include <cstdint>
 
 namespace cxsim::pcie {
 
@@ -27,11 +27,16 @@ struct DirectionStatistics {
 /// Both directions between the card and the root port. Upstream: from the card.
 class Link {
   public:
-    enum class Tlp : std::uint8_t { memory_write, memory_read, completion, completion_without_data };
+    enum class Tlp : std::uint8_t {
+        memory_write,
+        memory_read,
+        completion,
+        completion_without_data
+    };
 
     /// Wire time of one TLP and when its last byte is understood at the other side.
     struct Passage {
-        model::Picoseconds sent;     ///< Last byte has left.
+        model::Picoseconds sent;  ///< Last byte has left.
         model::Picoseconds arrived;
     };
 

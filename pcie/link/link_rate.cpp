@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pcie/link/link_rate.h"
 
+#include "model/base/assert.h"
+
 #include <algorithm>
 #include <array>
 #include <bit>
-
-#include "model/base/assert.h"
 
 namespace cxsim::pcie {
 
 namespace {
 
-constexpr double kDllpBytes = 8;     // 2 framing, 4 contents, 2 CRC
-constexpr double kSkpBytes = 4;      // a SKP ordered set per lane and interval
+constexpr double kDllpBytes = 8;  // 2 framing, 4 contents, 2 CRC
+constexpr double kSkpBytes = 4;   // a SKP ordered set per lane and interval
 constexpr double kSkpInterval = 1538;
 
 // Rows x1, x2, x4, x8, x16, x32; columns Max_Payload_Size 128 to 4096.

@@ -3,10 +3,10 @@
 // bytes that a TLP has on the wire.
 #pragma once
 
-#include <cstdint>
-
 #include "model/base/units.h"
 #include "pcie/config_space/function_config.h"
+
+#include <cstdint>
 
 namespace cxsim::pcie {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The endpoint at its sockets: a bench with the mirror sockets plays root complex and memory.
-#include <catch2/catch_test_macros.hpp>
-
 #include "model/sim/kernel.h"
 #include "tests/unit/pcie/connectx5_example.h"
+
+#include <catch2/catch_test_macros.hpp>
 
 using namespace cxsim;
 using namespace cxsim::pcie;
@@ -193,8 +193,7 @@ TEST_CASE("interrupts arrive through the kernel at their time", "[socket]") {
     bench.config_write(0x04, 0x6);
     bench.endpoint.program_vector({0}, 2, {0xfee00000, 0x22}, false);
     bench.config_write(kMsix, 0x80000000);
-    const model::Picoseconds arrival =
-        bench.endpoint.raise_interrupt({0}, bench.kernel.now(), 2);
+    const model::Picoseconds arrival = bench.endpoint.raise_interrupt({0}, bench.kernel.now(), 2);
     bench.kernel.run_until(arrival - model::Picoseconds{1});
     CHECK(sink.received.empty());
     bench.kernel.run_until(arrival);

@@ -2,14 +2,14 @@
 // The endpoint against published numbers. Bandwidth: the pcie-model of pcie-bench (SIGCOMM 2018),
 // whose arithmetic gives the expected column. Latency: the same project's measurements with an
 // NFP-6000 card in Gen3 x8.
-#include <cmath>
-#include <cstdio>
-#include <vector>
+#include "pcie/dma/dma_engine.h"
+#include "pcie/host/builtin_profiles.h"
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "pcie/dma/dma_engine.h"
-#include "pcie/host/builtin_profiles.h"
+#include <cmath>
+#include <cstdio>
+#include <vector>
 
 using namespace cxsim;
 using namespace cxsim::pcie;
@@ -78,7 +78,8 @@ struct NfpBench {
         : link({}, {.one_way = nanoseconds(75)}, 256),
           host(profile),
           dma({.request_overhead = nanoseconds(engine ? 124 : 0),
-               .copy_rate = {engine ? 8e9 / 0.147 : 0}, .tags = 256},
+               .copy_rate = {engine ? 8e9 / 0.147 : 0},
+               .tags = 256},
               link, host, 1) {}
     /// Unloaded, far from what came before.
     double read(std::uint64_t bytes) {
@@ -97,7 +98,9 @@ struct NfpBench {
     Picoseconds now;
 };
 
-double off(double value, double expected) { return (value - expected) / expected * 100; }
+double off(double value, double expected) {
+    return (value - expected) / expected * 100;
+}
 
 }  // namespace
 
@@ -124,7 +127,8 @@ TEST_CASE("saturated bandwidth is within 3 % of the published arithmetic", "[cal
     std::printf("%-9s %-6s %6s %5s %5s %9s %9s %7s\n", "link", "what", "bytes", "MPS", "MRRS",
                 "expected", "model", "off");
     for (const Row& row : rows) {
-        const double rate = saturated(row.wire, row.pattern, row.bytes, row.payload, row.read_request);
+        const double rate =
+            saturated(row.wire, row.pattern, row.bytes, row.payload, row.read_request);
         const char* what = row.pattern == write ? "write" : row.pattern == read ? "read" : "both";
         std::printf("%-9s %-6s %6lu %5u %5u %9.2f %9.2f %+6.2f%%\n", row.wire.name, what,
                     static_cast<unsigned long>(row.bytes), row.payload, row.read_request,
@@ -134,8 +138,7 @@ TEST_CASE("saturated bandwidth is within 3 % of the published arithmetic", "[cal
     }
 }
 
-TEST_CASE("the TLP rate after DLLPs and SKP is within 3 % of the published one",
-          "[calibration]") {
+TEST_CASE("the TLP rate after DLLPs and SKP is within 3 % of the published one", "[calibration]") {
     struct RateRow {
         LinkCase wire;
         unsigned payload;
@@ -174,8 +177,7 @@ TEST_CASE("the read latency curve of two measured hosts is met within 10 %", "[c
     const std::vector<Curve> curves{
         {"broadwell_e5_2630v4",
          {{64, 546}, {128, 573}, {256, 626}, {512, 706}, {1024, 853}, {1536, 986}, {2048, 1133}}},
-        {"haswell_e5_2637v3",
-         {{64, 600}, {256, 666}, {512, 746}, {1024, 906}, {2048, 1173}}}};
+        {"haswell_e5_2637v3", {{64, 600}, {256, 666}, {512, 746}, {1024, 906}, {2048, 1173}}}};
     for (const Curve& curve : curves) {
         NfpBench bench(builtin_host_profile(curve.profile), true);
         std::printf("%s\n%8s %9s %9s %7s\n", curve.profile, "bytes", "measured", "model", "off");
@@ -202,10 +204,9 @@ TEST_CASE("write then read of the same bytes is met within 10 %", "[calibration]
         std::uint64_t bytes;
         double measured;
     };
-    for (const Point& p : {Point{"broadwell_e5_2630v4", 64, 773},
-                           Point{"broadwell_e5_2630v4", 2048, 1840},
-                           Point{"haswell_e5_2637v3", 64, 800},
-                           Point{"haswell_e5_2637v3", 2048, 1880}}) {
+    for (const Point& p :
+         {Point{"broadwell_e5_2630v4", 64, 773}, Point{"broadwell_e5_2630v4", 2048, 1840},
+          Point{"haswell_e5_2637v3", 64, 800}, Point{"haswell_e5_2637v3", 2048, 1880}}) {
         NfpBench bench(builtin_host_profile(p.profile), true);
         const double latency = bench.write_then_read(p.bytes);
         std::printf("%s write-read %lu: measured %.0f, model %.1f, %+.2f%%\n", p.profile,
@@ -269,8 +270,8 @@ TEST_CASE("MMIO latency is the sum of its stages", "[calibration]") {
     const HostProfile profile = builtin_host_profile("broadwell_e5_2630v4");
     Link link({}, {.one_way = nanoseconds(75)}, 256);
     const Picoseconds wire = link.rate().time_for({32});
-    const Link::Passage passage =
-        link.downstream(profile.core_to_port, Link::Tlp::memory_write, 8);
-    const double off_by = (passage.arrived - (nanoseconds(120) + wire + nanoseconds(75))).nanoseconds();
+    const Link::Passage passage = link.downstream(profile.core_to_port, Link::Tlp::memory_write, 8);
+    const double off_by =
+        (passage.arrived - (nanoseconds(120) + wire + nanoseconds(75))).nanoseconds();
     CHECK(std::abs(off_by) < 0.01);
 }

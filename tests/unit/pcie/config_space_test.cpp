@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pcie/config_space/config_space.h"
 
-#include <catch2/catch_test_macros.hpp>
-
 #include "model/params/config_error.h"
 #include "tests/unit/pcie/connectx5_example.h"
+
+#include <catch2/catch_test_macros.hpp>
 
 using namespace cxsim;
 using namespace cxsim::pcie;
@@ -94,8 +94,8 @@ TEST_CASE("the extended list holds what the data lists, per function", "[config]
         return seen;
     };
     using List = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
-    CHECK(list(0) == List{{0x100, 1}, {0x150, 0xe}, {0x180, 0x10}, {0x1c0, 0x19}, {0x230, 0xd},
-                          {0x250, 3}});
+    CHECK(list(0) ==
+          List{{0x100, 1}, {0x150, 0xe}, {0x180, 0x10}, {0x1c0, 0x19}, {0x230, 0xd}, {0x250, 3}});
     // Secondary PCI Express is on the lowest function only.
     CHECK(list(1) == List{{0x100, 1}, {0x150, 0xe}, {0x180, 0x10}, {0x230, 0xd}, {0x250, 3}});
     CHECK(bench.read(0x254, 4) == 0x00a1b2c3);
@@ -106,13 +106,20 @@ TEST_CASE("the link layer structures of a ConnectX-7 link into the list", "[conf
     using enum CapabilityKind;
     EndpointConfig config = connectx5(1);
     FunctionConfig& f = config.functions[0];
-    f.link = {.max_generation = LinkGeneration::gen5, .max_width = 16,
-              .generation = LinkGeneration::gen5, .width = 16, .retimer_presence_detect = true};
-    f.extended_capabilities = {
-        {advanced_error_reporting, 0x100}, {alternative_routing_id, 0x150}, {sriov, 0x180},
-        {secondary_pci_express, 0x1c0},    {precision_time_measurement, 0x240},
-        {lane_margining, 0x320},           {physical_layer_16gt, 0x370},
-        {physical_layer_32gt, 0x3b0},      {data_link_feature, 0x420}};
+    f.link = {.max_generation = LinkGeneration::gen5,
+              .max_width = 16,
+              .generation = LinkGeneration::gen5,
+              .width = 16,
+              .retimer_presence_detect = true};
+    f.extended_capabilities = {{advanced_error_reporting, 0x100},
+                               {alternative_routing_id, 0x150},
+                               {sriov, 0x180},
+                               {secondary_pci_express, 0x1c0},
+                               {precision_time_measurement, 0x240},
+                               {lane_margining, 0x320},
+                               {physical_layer_16gt, 0x370},
+                               {physical_layer_32gt, 0x3b0},
+                               {data_link_feature, 0x420}};
     Bench bench(config);
     CHECK((bench.read(0x240, 4) & 0xffff) == 0x1f);
     CHECK(bench.read(0x244, 4) == 1);  // requester

@@ -3,14 +3,14 @@
 // tests share.
 #pragma once
 
+#include "model/sim/calendar.h"
+#include "pcie/endpoint/endpoint.h"
+#include "pcie/host/sparse_memory.h"
+
 #include <cstring>
 #include <map>
 #include <string>
 #include <vector>
-
-#include "model/sim/calendar.h"
-#include "pcie/endpoint/endpoint.h"
-#include "pcie/host/sparse_memory.h"
 
 namespace cxsim::pcie::test {
 
@@ -22,8 +22,10 @@ inline FunctionConfig connectx5_function() {
     f.serial_number = 0x0c42a10300a1b2c3;
     f.error_pointer_is_8 = true;
     f.express.slot_power_watts = 25;
-    f.link = {.max_generation = LinkGeneration::gen3, .max_width = 8,
-              .generation = LinkGeneration::gen3, .width = 8};
+    f.link = {.max_generation = LinkGeneration::gen3,
+              .max_width = 8,
+              .generation = LinkGeneration::gen3,
+              .width = 8};
     f.vpd.product_name = "CX512A - ConnectX-5 SFP28";
     f.vpd.read_only = {{"PN", "MCX512A-ACUT"},
                        {"EC", "B7"},
@@ -37,9 +39,12 @@ inline FunctionConfig connectx5_function() {
     f.vpd.writable_bytes = 32;
     f.sriov = {.total_vfs = 8, .vf_device = 0x1018, .vf_bar0_log2 = 20};
     f.capabilities = connectx_capabilities();
-    f.extended_capabilities = {{advanced_error_reporting, 0x100}, {alternative_routing_id, 0x150},
-                               {sriov, 0x180},                    {secondary_pci_express, 0x1c0},
-                               {access_control_services, 0x230},  {device_serial_number, 0x250}};
+    f.extended_capabilities = {{advanced_error_reporting, 0x100},
+                               {alternative_routing_id, 0x150},
+                               {sriov, 0x180},
+                               {secondary_pci_express, 0x1c0},
+                               {access_control_services, 0x230},
+                               {device_serial_number, 0x250}};
     return f;
 }
 
@@ -131,8 +136,7 @@ struct Bench {
 
     std::uint32_t read(std::uint16_t offset, unsigned bytes, std::uint16_t function = 0) {
         std::uint32_t value = 0;
-        endpoint.config_read({function}, offset,
-                             {reinterpret_cast<std::byte*>(&value), bytes});
+        endpoint.config_read({function}, offset, {reinterpret_cast<std::byte*>(&value), bytes});
         return value;
     }
     void write(std::uint16_t offset, unsigned bytes, std::uint32_t value,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pcie/dma/dma_engine.h"
 
-#include <catch2/catch_test_macros.hpp>
-
 #include "tests/unit/pcie/connectx5_example.h"
+
+#include <catch2/catch_test_macros.hpp>
 
 using namespace cxsim;
 using namespace cxsim::pcie;
@@ -34,8 +34,8 @@ TEST_CASE("reads split at the maximum read request and completions at payload an
           "[dma]") {
     Engine e;
     e.dma.read({0}, {}, {0x1000}, 4096, kLimits);
-    CHECK(e.seen().read_requests == 8);   // 4096 / 512
-    CHECK(e.seen().completions == 16);    // 512 / 256 each
+    CHECK(e.seen().read_requests == 8);  // 4096 / 512
+    CHECK(e.seen().completions == 16);   // 512 / 256 each
     CHECK(e.link.upstream_statistics().wire_bytes == 8 * 24);
     CHECK(e.link.downstream_statistics().wire_bytes == 4096 + 16 * 20);
 }
@@ -144,13 +144,13 @@ TEST_CASE("DevCtl shapes the requests of its function", "[dma]") {
     bench.enable();
     std::vector<std::byte> data(4096);
     bench.endpoint.read({0}, {}, {0x1000}, data);
-    CHECK(bench.endpoint.dma_statistics().read_requests == 8);   // MRRS 512 after reset
-    CHECK(bench.endpoint.dma_statistics().completions == 32);    // MPS 128 after reset
-    bench.write(kExpress + 8, 2, 0x5910 | 2u << 5);              // MRRS 4096, MPS 512
+    CHECK(bench.endpoint.dma_statistics().read_requests == 8);  // MRRS 512 after reset
+    CHECK(bench.endpoint.dma_statistics().completions == 32);   // MPS 128 after reset
+    bench.write(kExpress + 8, 2, 0x5910 | 2u << 5);             // MRRS 4096, MPS 512
     bench.endpoint.read({0}, {}, {0x1000}, data);
     CHECK(bench.endpoint.dma_statistics().read_requests == 9);
     CHECK(bench.endpoint.dma_statistics().completions == 40);
-    bench.write(kExpress + 8, 2, 0x5910 | 5u << 5);              // MPS 4096: more than supported
+    bench.write(kExpress + 8, 2, 0x5910 | 5u << 5);  // MPS 4096: more than supported
     bench.endpoint.write({0}, {}, {0x1000}, data);
     CHECK(bench.endpoint.dma_statistics().write_requests == 8);  // stays at 512
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <catch2/catch_test_macros.hpp>
-
 #include "tests/unit/pcie/connectx5_example.h"
+
+#include <catch2/catch_test_macros.hpp>
 
 using namespace cxsim;
 using namespace cxsim::pcie;
@@ -20,12 +20,12 @@ TEST_CASE("a refused read is an advisory error with its header logged", "[aer]")
     bench.write(kAer + 0x14, 4, 0);  // unmask advisory non-fatal
     std::uint32_t value = 0;
     bench.bar_read(0x1234, value);
-    CHECK(bench.read(kDevSta, 2) == 0x0009);            // correctable, unsupported request
+    CHECK(bench.read(kDevSta, 2) == 0x0009);  // correctable, unsupported request
     CHECK(bench.read(kAer + 0x04, 4) == kUr);
     CHECK(bench.read(kAer + 0x10, 4) == 1u << 13);
-    CHECK((bench.read(kAer + 0x18, 4) & 0x1f) == 20);   // first error pointer
-    CHECK(bench.read(kAer + 0x1c, 4) == 0x20000001);    // MRd, 4 dword header, one dword
-    CHECK(bench.read(kAer + 0x20, 4) == 0x0000000f);    // first byte enables
+    CHECK((bench.read(kAer + 0x18, 4) & 0x1f) == 20);  // first error pointer
+    CHECK(bench.read(kAer + 0x1c, 4) == 0x20000001);   // MRd, 4 dword header, one dword
+    CHECK(bench.read(kAer + 0x20, 4) == 0x0000000f);   // first byte enables
     CHECK(bench.read(kAer + 0x24, 4) == 0x00000002);
     CHECK(bench.read(kAer + 0x28, 4) == 0xfa001234);
 }

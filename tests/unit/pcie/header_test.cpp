@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Header and PCI Express capability against the bytes of real cards, typed in from facts about
 // them (ConnectX-5 Ex: 16 GT/s x16, two functions, 120 W slot).
-#include <catch2/catch_test_macros.hpp>
-
 #include "tests/unit/pcie/connectx5_example.h"
+
+#include <catch2/catch_test_macros.hpp>
 
 using namespace cxsim;
 using namespace cxsim::pcie;
@@ -17,8 +17,11 @@ EndpointConfig connectx5_ex() {
     f.subsystem = 0x0008;
     f.express.slot_power_watts = 120;
     f.express.ten_bit_tag_completer = true;
-    f.link = {.max_generation = LinkGeneration::gen4, .max_width = 16,
-              .generation = LinkGeneration::gen4, .width = 16, .retimer_presence_detect = true};
+    f.link = {.max_generation = LinkGeneration::gen4,
+              .max_width = 16,
+              .generation = LinkGeneration::gen4,
+              .width = 16,
+              .retimer_presence_detect = true};
     EndpointConfig config = connectx5(2);
     config.functions = physical_functions(f, 2);
     return config;
@@ -40,20 +43,20 @@ TEST_CASE("the header of a ConnectX-5 Ex equals the real one", "[header]") {
 
 TEST_CASE("the standard capabilities of a ConnectX-5 Ex equal the real ones", "[header]") {
     Bench bench(connectx5_ex());
-    CHECK(bench.read(0x60, 4) == 0x00024810);           // next VPD at 0x48, version 2 endpoint
-    CHECK(bench.read(0x64, 4) == 0x11e08fe2);           // DevCap
-    CHECK(bench.read(0x6c, 4) == 0x00417104);           // LnkCap
-    CHECK(bench.read(0x72, 2) == 0x1104);               // LnkSta: 16 GT/s, x16, slot clock
-    CHECK(bench.read(0x84, 4) == 0x00010017);           // DevCap2
-    CHECK(bench.read(0x8c, 4) == 0x0180001e);           // LnkCap2
-    CHECK(bench.read(0x92, 2) == 0x001e);               // LnkSta2: equalized
-    CHECK(bench.read(0x9c, 4) == 0x003fc011);           // MSI-X, off: 64 vectors
+    CHECK(bench.read(0x60, 4) == 0x00024810);  // next VPD at 0x48, version 2 endpoint
+    CHECK(bench.read(0x64, 4) == 0x11e08fe2);  // DevCap
+    CHECK(bench.read(0x6c, 4) == 0x00417104);  // LnkCap
+    CHECK(bench.read(0x72, 2) == 0x1104);      // LnkSta: 16 GT/s, x16, slot clock
+    CHECK(bench.read(0x84, 4) == 0x00010017);  // DevCap2
+    CHECK(bench.read(0x8c, 4) == 0x0180001e);  // LnkCap2
+    CHECK(bench.read(0x92, 2) == 0x001e);      // LnkSta2: equalized
+    CHECK(bench.read(0x9c, 4) == 0x003fc011);  // MSI-X, off: 64 vectors
     CHECK(bench.read(0xa0, 4) == 0x00002000);
     CHECK(bench.read(0xa4, 4) == 0x00003000);
-    CHECK(bench.read(0xc0, 4) == 0x00184009);           // gateway of 0x18 bytes
-    CHECK(bench.read(0x40, 4) == 0x81c30001);           // PM version 3, PME from D3cold
-    CHECK(bench.read(0x44, 2) == 0x0008);               // NoSoftRst
-    bench.write(0x68, 2, 0x295f);  // what the running system had written
+    CHECK(bench.read(0xc0, 4) == 0x00184009);  // gateway of 0x18 bytes
+    CHECK(bench.read(0x40, 4) == 0x81c30001);  // PM version 3, PME from D3cold
+    CHECK(bench.read(0x44, 2) == 0x0008);      // NoSoftRst
+    bench.write(0x68, 2, 0x295f);              // what the running system had written
     CHECK(bench.read(0x68, 2) == 0x295f);
 }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Host memory, host profiles, root complex.
-#include <new>
-
-#include <catch2/catch_test_macros.hpp>
-
 #include "model/params/config_error.h"
 #include "pcie/host/root_complex.h"
 #include "pcie/host/sparse_memory.h"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <new>
 
 using namespace cxsim;
 using namespace cxsim::pcie;
@@ -96,8 +96,9 @@ TEST_CASE("a profile needs every key, a source and sensible values", "[host]") {
         return load_host_profile(model::IniFile::parse("cut.ini", cut));
     };
     CHECK_THROWS_AS(without("llc_read"), model::ConfigError);
-    CHECK_THROWS_AS(load_host_profile(model::IniFile::parse("x.ini", text + "speed = 1 # guess: t\n")),
-                    model::ConfigError);
+    CHECK_THROWS_AS(
+        load_host_profile(model::IniFile::parse("x.ini", text + "speed = 1 # guess: t\n")),
+        model::ConfigError);
     CHECK_THROWS_AS(load_host_profile(std::string("/nonexistent/profile.ini")), model::ConfigError);
     CHECK_THROWS_AS(profile({{"host.completions.boundary", "96"}}), model::ConfigError);
     CHECK_THROWS_AS(profile({{"host.credits.posted_headers", "0"}}), model::ConfigError);
@@ -129,8 +130,8 @@ TEST_CASE("a read of bytes just written waits until they are visible", "[host]")
 
 TEST_CASE("IO-TLB misses wait for a walker and replace the least recently used", "[host]") {
     RootComplex host(profile({{"host.iommu.enabled", "true"}}));
-    CHECK(host.read(nanoseconds(0), {0x0000}, 64) == nanoseconds(500));     // miss
-    CHECK(host.read(nanoseconds(1000), {0x0fc0}, 64) == nanoseconds(1200)); // hit
+    CHECK(host.read(nanoseconds(0), {0x0000}, 64) == nanoseconds(500));      // miss
+    CHECK(host.read(nanoseconds(1000), {0x0fc0}, 64) == nanoseconds(1200));  // hit
     // Two misses at once, one walker: the second waits 300 ns more.
     CHECK(host.read(nanoseconds(2000), {0x1000}, 64) == nanoseconds(2500));
     CHECK(host.read(nanoseconds(2000), {0x2000}, 64) == nanoseconds(2800));

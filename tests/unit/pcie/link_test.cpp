@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-#include <cmath>
-#include <vector>
-
-#include <catch2/catch_test_macros.hpp>
+#include "pcie/link/link.h"
 
 #include "pcie/link/credit_window.h"
 #include "pcie/link/gap_timeline.h"
-#include "pcie/link/link.h"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
 
 using namespace cxsim;
 using namespace cxsim::pcie;
@@ -15,7 +16,9 @@ using model::Picoseconds;
 using model::picoseconds;
 
 namespace {
-bool near(double value, double expected) { return std::abs(value - expected) < 0.005; }
+bool near(double value, double expected) {
+    return std::abs(value - expected) < 0.005;
+}
 }  // namespace
 
 TEST_CASE("encoding leaves 80 % up to Gen2 and 128/130 from Gen3", "[link]") {
@@ -103,8 +106,7 @@ TEST_CASE("a TLP takes its wire bytes at the TLP rate, padded to dwords", "[link
     LinkRegisters registers;  // Gen3 x8
     Link link(registers, {.one_way = model::nanoseconds(50)}, 256);
     // 24 + 8 bytes (5 padded) at 57.88 Gb/s: 4.42 ns.
-    const Link::Passage passage =
-        link.upstream(picoseconds(0), Link::Tlp::memory_write, 5);
+    const Link::Passage passage = link.upstream(picoseconds(0), Link::Tlp::memory_write, 5);
     CHECK(std::abs(passage.sent.nanoseconds() - 32 * 8 / 57.88) < 0.01);
     CHECK(passage.arrived - passage.sent == model::nanoseconds(50));
     CHECK(link.upstream_statistics().wire_bytes == 32);

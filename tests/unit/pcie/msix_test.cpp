@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <catch2/catch_test_macros.hpp>
-
 #include "tests/unit/pcie/connectx5_example.h"
+
+#include <catch2/catch_test_macros.hpp>
 
 using namespace cxsim;
 using namespace cxsim::pcie;
@@ -26,7 +26,9 @@ std::uint32_t bar(Bench& bench, std::uint64_t at) {
     return value;
 }
 
-void enable_msix(Bench& bench) { bench.write(kMsix + 2, 2, 0x8000); }
+void enable_msix(Bench& bench) {
+    bench.write(kMsix + 2, 2, 0x8000);
+}
 
 }  // namespace
 

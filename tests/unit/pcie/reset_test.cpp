@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Boot, touch everything, reset: the configuration space is what it was, but for sticky bits.
-#include <catch2/catch_test_macros.hpp>
-
 #include "tests/unit/pcie/connectx5_example.h"
+
+#include <catch2/catch_test_macros.hpp>
 
 using namespace cxsim;
 using namespace cxsim::pcie;
@@ -61,8 +61,8 @@ TEST_CASE("a hot reset restores everything but sticky bits", "[reset]") {
     for (const std::size_t at : difference(initial, bench.dump())) {
         CAPTURE(at);
         // AER registers, PME enable, LnkCtl2 and nothing else.
-        const bool sticky = inside(at, kAer, 0x2c) || at == kPower + 5 ||
-                            inside(at, kExpress + 0x30, 2);
+        const bool sticky =
+            inside(at, kAer, 0x2c) || at == kPower + 5 || inside(at, kExpress + 0x30, 2);
         CHECK(sticky);
         error_kept |= inside(at, kAer + 4, 4);
     }

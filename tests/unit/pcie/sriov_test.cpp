@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <catch2/catch_test_macros.hpp>
-
 #include "tests/unit/pcie/connectx5_example.h"
+
+#include <catch2/catch_test_macros.hpp>
 
 using namespace cxsim;
 using namespace cxsim::pcie;
@@ -22,8 +22,8 @@ EndpointConfig with_vfs() {
 
 TEST_CASE("the SR-IOV structure shows the card's data", "[sriov]") {
     Bench bench;
-    CHECK(bench.read(kSriov + 0x0c, 4) == 0x00080008);  // initial, total
-    CHECK(bench.read(kSriov + 0x14, 4) == 0x00010002);  // PF0: offset 2, stride 1
+    CHECK(bench.read(kSriov + 0x0c, 4) == 0x00080008);     // initial, total
+    CHECK(bench.read(kSriov + 0x14, 4) == 0x00010002);     // PF0: offset 2, stride 1
     CHECK(bench.read(kSriov + 0x14, 4, 1) == 0x00010009);  // PF1: 1 + 8
     CHECK(bench.read(kSriov + 0x18, 4) == 0x10180000);
     CHECK(bench.read(kSriov + 0x1c, 4) == 0x7ff);

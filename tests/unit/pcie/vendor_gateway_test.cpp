@@ -2,9 +2,9 @@
 // The gateway as the kernel's lib/pci_vsc and mstflint use it.
 #include "pcie/config_space/vendor_gateway.h"
 
-#include <catch2/catch_test_macros.hpp>
-
 #include "tests/unit/pcie/connectx5_example.h"
+
+#include <catch2/catch_test_macros.hpp>
 
 using namespace cxsim;
 using namespace cxsim::pcie;
@@ -90,10 +90,10 @@ TEST_CASE("an address out of range sets syndrome and its code", "[gateway]") {
     Bench bench;
     REQUIRE(select(bench, 2));
     bench.write(kAddress, 4, 0x100000);
-    CHECK((bench.read(kAddress, 4) >> 30) == 3);              // flag and syndrome
-    CHECK((bench.read(kControl, 4) >> 24 & 0xf) == 3);        // address out of range
+    CHECK((bench.read(kAddress, 4) >> 30) == 3);        // flag and syndrome
+    CHECK((bench.read(kControl, 4) >> 24 & 0xf) == 3);  // address out of range
     bench.write(kAddress, 4, 0x10);
-    CHECK((bench.read(kAddress, 4) >> 30) == 2);              // a good access clears it
+    CHECK((bench.read(kAddress, 4) >> 30) == 2);  // a good access clears it
     CHECK((bench.read(kControl, 4) >> 24 & 0xf) == 0);
 }
 

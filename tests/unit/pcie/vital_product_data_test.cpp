@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pcie/config_space/vital_product_data.h"
 
-#include <catch2/catch_test_macros.hpp>
-
 #include "model/params/config_error.h"
 #include "tests/unit/pcie/connectx5_example.h"
+
+#include <catch2/catch_test_macros.hpp>
 
 using namespace cxsim;
 using namespace cxsim::pcie;
