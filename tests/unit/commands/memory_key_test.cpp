@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "model/queues/translation.h"
 #include "tests/support/firmware_bench.h"
 
 using namespace cxsim;
