@@ -227,7 +227,7 @@ class Guest:
                 raise GuestError(f"{complete} of {len(self.nics)} cards have driver, netdev and "
                                  f"RDMA device ({why}):\n{found}\n{self._recent_log()}")
 
-    def _recent_log(self, count=25):
+    def _recent_log(self, count=100):
         return "\n".join(str(r) for r in self.dmesg()[-count:])
 
     def alive(self):
