@@ -2,13 +2,13 @@
 // Members of the current capabilities of any group, for checks of commands.
 #pragma once
 
-#include <cstdint>
-#include <span>
-
 #include "firmware_stub/boot/function_state.h"
 #include "model/prm/hca_cap.h"
 #include "model/prm/view.h"
 #include "prm/layouts.h"
+
+#include <cstdint>
+#include <span>
 
 namespace cxsim::firmware_stub {
 

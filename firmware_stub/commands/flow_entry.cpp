@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rules of a flow table: what they match and what happens to the packet. A rule pins everything
 // that it uses until it is deleted or changed.
+#include "firmware_stub/commands/families.h"
+#include "firmware_stub/commands/flow_rule.h"
+#include "firmware_stub/commands/flow_steering.h"
+
 #include <algorithm>
 #include <vector>
-
-#include "firmware_stub/commands/families.h"
-#include "firmware_stub/commands/flow_steering.h"
-#include "firmware_stub/commands/flow_rule.h"
 
 namespace cxsim::firmware_stub {
 namespace {

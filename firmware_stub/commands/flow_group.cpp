@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Flow groups: a range of a table's indices and the mask that its rules match with.
+#include "firmware_stub/commands/families.h"
+#include "firmware_stub/commands/flow_match.h"
+#include "firmware_stub/commands/flow_steering.h"
+
 #include <algorithm>
 #include <vector>
-
-#include "firmware_stub/commands/families.h"
-#include "firmware_stub/commands/flow_steering.h"
 
 namespace cxsim::firmware_stub {
 namespace {
@@ -78,6 +79,10 @@ Reply create_flow_group(CommandContext& context, ConstView<prm::create_flow_grou
     const auto mask = in.bytes<In::match_criteria>();
     const Reply criteria = check_criteria(enable, mask);
     if (!criteria.ok()) return criteria;
+    const auto properties = table_properties(function, table->table_type);
+    if (!properties || !match_supported(*properties, mask)) {
+        return refuse(Status::BAD_PARAM, "a field of the mask is not in ft_field_support");
+    }
     model::FlowGroup* group = function.resources().flow_groups.create();
     if (group == nullptr) return table_full();
     group->table = table->id.number;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "firmware_stub/commands/flow_rule.h"
 
-#include <algorithm>
-
 #include "firmware_stub/commands/capability.h"
 #include "firmware_stub/commands/flow_steering.h"
+
+#include <algorithm>
 
 namespace cxsim::firmware_stub {
 namespace {
@@ -40,8 +40,7 @@ struct RuleCheck {
 Reply check_fate(const RuleCheck& check) {
     const std::uint32_t fate = check.action() & kFates;
     if (fate == 0) {
-        return refuse(Status::BAD_PARAM, syndrome::kFlowEntryNoAction,
-                      "neither forward nor drop");
+        return refuse(Status::BAD_PARAM, syndrome::kFlowEntryNoAction, "neither forward nor drop");
     }
     if ((fate & (fate - 1)) != 0) {
         return refuse(Status::BAD_PARAM, "allow, drop and forward exclude each other");
@@ -120,8 +119,7 @@ Reply check_header_objects(const RuleCheck& check) {
 }
 
 Reply check_table_destination(const RuleCheck& check, std::uint32_t number) {
-    const model::FlowTable* next =
-        find_table(check.function, check.table.table_type, number);
+    const model::FlowTable* next = find_table(check.function, check.table.table_type, number);
     if (next == nullptr) return bad_reference("destination names no table of this type");
     if (check.ignore_level) {
         if (check.properties.get<Properties::ignore_flow_level>() == 0) {
@@ -149,10 +147,10 @@ Reply check_tir_destination(const RuleCheck& check, std::uint32_t number) {
 Reply check_destinations(const RuleCheck& check) {
     const auto& list = check.rule.destinations;
     if (!check.has(kForward)) {
-        return list.empty() ? accept()
-                            : refuse(Status::BAD_PARAM, "destinations without forward");
+        return list.empty() ? accept() : refuse(Status::BAD_PARAM, "destinations without forward");
     }
-    if (list.empty() || list.size() > 1U << check.properties.get<Properties::log_max_destination>()) {
+    if (list.empty() ||
+        list.size() > 1U << check.properties.get<Properties::log_max_destination>()) {
         return refuse(Status::BAD_PARAM, "destination_list_size beyond log_max_destination");
     }
     std::uint32_t tirs = 0;
@@ -174,7 +172,9 @@ Reply check_destinations(const RuleCheck& check) {
                 ++tirs;
                 reply = check_tir_destination(check, number);
                 break;
-            default: reply = refuse(Status::BAD_PARAM, "destination_type not supported"); break;
+            default:
+                reply = refuse(Status::BAD_PARAM, "destination_type not supported");
+                break;
         }
         if (!reply.ok()) return reply;
     }
@@ -196,7 +196,8 @@ Reply check_counters(const RuleCheck& check) {
     if (!check.has(kCount)) {
         return list.empty() ? accept() : refuse(Status::BAD_PARAM, "counters without count");
     }
-    if (list.empty() || list.size() > 1U << check.properties.get<Properties::log_max_flow_counter>()) {
+    if (list.empty() ||
+        list.size() > 1U << check.properties.get<Properties::log_max_flow_counter>()) {
         return refuse(Status::BAD_PARAM, "flow_counter_list_size beyond log_max_flow_counter");
     }
     for (const FlowRule::Element& element : list) {
@@ -249,7 +250,8 @@ std::vector<std::byte> FlowRule::bytes() const {
     const prm::View<Context> context(all);
     context.set<Context::destination_list_size>(destinations.size());
     context.set<Context::flow_counter_list_size>(counters.size());
-    for (const Element& element : destinations) all.insert(all.end(), element.begin(), element.end());
+    for (const Element& element : destinations)
+        all.insert(all.end(), element.begin(), element.end());
     for (const Element& element : counters) all.insert(all.end(), element.begin(), element.end());
     return all;
 }
@@ -260,8 +262,8 @@ Reply check_rule(FunctionState& function, const model::FlowTable& table, const F
     if (!properties) return refuse(Status::BAD_PARAM, "table_type not supported");
     const RuleCheck check{function, table, rule, *properties, ignore_level, holds};
     using Step = Reply (*)(const RuleCheck&);
-    constexpr Step kSteps[] = {&check_fate,           &check_offered, &check_header_objects,
-                               &check_destinations,   &check_counters};
+    constexpr Step kSteps[] = {&check_fate, &check_offered, &check_header_objects,
+                               &check_destinations, &check_counters};
     for (const Step step : kSteps) {
         const Reply reply = step(check);
         if (!reply.ok()) return reply;

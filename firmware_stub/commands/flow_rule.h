@@ -2,17 +2,17 @@
 // A rule as SET_FLOW_TABLE_ENTRY describes it, and which rules are legal in a table.
 #pragma once
 
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <vector>
-
 #include "firmware_stub/boot/function_state.h"
 #include "firmware_stub/mailbox/reply.h"
 #include "model/prm/view.h"
 #include "model/resources/objects.h"
 #include "prm/layouts.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
 
 namespace cxsim::firmware_stub {
 

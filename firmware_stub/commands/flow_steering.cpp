@@ -22,7 +22,8 @@ ConstView<flow_table_prop_layout> properties_of(ConstView<flow_table_nic_cap> ca
             return capabilities.nested<Cap::flow_table_properties_nic_receive_rdma>();
         case TableType::rdma_tx:
             return capabilities.nested<Cap::flow_table_properties_nic_transmit_rdma>();
-        default: return capabilities.nested<Cap::flow_table_properties_nic_receive>();
+        default:
+            return capabilities.nested<Cap::flow_table_properties_nic_receive>();
     }
 }
 
@@ -33,8 +34,10 @@ bool belongs_to_nic(std::uint32_t type) {
         case TableType::sniffer_rx:
         case TableType::sniffer_tx:
         case TableType::rdma_rx:
-        case TableType::rdma_tx: return true;
-        default: return false;
+        case TableType::rdma_tx:
+            return true;
+        default:
+            return false;
     }
 }
 
@@ -45,8 +48,8 @@ std::optional<ConstView<flow_table_prop_layout>> table_properties(FunctionState&
     const std::span<const std::byte> image =
         function.current_capability(static_cast<std::uint16_t>(prm::HcaCapType::FLOW_TABLE));
     if (image.size() < flow_table_nic_cap::kBytes || !belongs_to_nic(type)) return std::nullopt;
-    const auto properties = properties_of(ConstView<flow_table_nic_cap>(image),
-                                          static_cast<TableType>(type));
+    const auto properties =
+        properties_of(ConstView<flow_table_nic_cap>(image), static_cast<TableType>(type));
     if (properties.get<flow_table_prop_layout::ft_support>() == 0) return std::nullopt;
     return properties;
 }

@@ -3,12 +3,12 @@
 // groups, whose vport is meant.
 #pragma once
 
-#include <cstdint>
-#include <optional>
-
 #include "firmware_stub/commands/common.h"
 #include "model/prm/view.h"
 #include "prm/layouts.h"
+
+#include <cstdint>
+#include <optional>
 
 namespace cxsim::firmware_stub {
 
@@ -27,8 +27,8 @@ enum class TableType : std::uint8_t {
 
 /// Current properties of tables of `type`; empty if the card has no such tables. Those of the
 /// e-switch are not modelled.
-std::optional<prm::ConstView<prm::flow_table_prop_layout>> table_properties(
-    FunctionState& function, std::uint32_t type);
+std::optional<prm::ConstView<prm::flow_table_prop_layout>> table_properties(FunctionState& function,
+                                                                            std::uint32_t type);
 
 /// The only vport is the function's own, 0.
 Reply check_vport(std::uint32_t other_vport, std::uint32_t vport_number,

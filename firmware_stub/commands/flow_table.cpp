@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Flow tables: their place in the chain (level, where misses go) and which one a packet meets
 // first. A table holds the one that its misses go to.
-#include <vector>
-
 #include "firmware_stub/commands/families.h"
 #include "firmware_stub/commands/flow_steering.h"
+
+#include <vector>
 
 namespace cxsim::firmware_stub {
 namespace {
@@ -25,13 +25,16 @@ constexpr std::uint32_t kModifyMiss = 1;
 Reply check_miss(FunctionState& function, ConstView<Properties> properties, std::uint32_t type,
                  std::uint32_t level, ConstView<Context> context) {
     switch (context.get<Context::table_miss_action>()) {
-        case kDefault: return accept();
+        case kDefault:
+            return accept();
         case kSwitchDomain:
             return properties.get<Properties::table_miss_action_domain>() != 0
                        ? accept()
                        : refuse(Status::BAD_PARAM, "table_miss_action_domain not supported");
-        case kForward: break;
-        default: return refuse(Status::BAD_PARAM, "table_miss_action not defined");
+        case kForward:
+            break;
+        default:
+            return refuse(Status::BAD_PARAM, "table_miss_action not defined");
     }
     if (properties.get<Properties::identified_miss_table_mode>() == 0) {
         return refuse(Status::BAD_PARAM, "identified_miss_table_mode not supported");
@@ -57,8 +60,7 @@ Reply check_context(ConstView<Properties> properties, ConstView<Context> context
         {context.get<Context::decap_en>() != 0, properties.get<Properties::decap>() != 0,
          "decap_en not supported"},
         {context.get<Context::termination_table>() != 0,
-         properties.get<Properties::termination_table>() != 0,
-         "termination_table not supported"},
+         properties.get<Properties::termination_table>() != 0, "termination_table not supported"},
         {context.get<Context::sw_owner>() != 0, false, "tables in software's hands not supported"},
         {context.get<Context::rtc_valid>() != 0, false, "rules made by WQEs not supported"},
         {context.get<Context::lag_master_next_table_id>() != 0, false,
@@ -99,8 +101,8 @@ Reply create_flow_table(CommandContext& context, ConstView<prm::create_flow_tabl
     table->level = level;
     std::copy_n(wanted.bytes().begin(), table->context.size(), table->context.begin());
     if (wanted.get<Context::table_miss_action>() == kForward) {
-        function.resources().hold(
-            *table, {ObjectKind::flow_table, wanted.get<Context::table_miss_id>()});
+        function.resources().hold(*table,
+                                  {ObjectKind::flow_table, wanted.get<Context::table_miss_id>()});
     }
     out.set<prm::create_flow_table_out::table_id>(table->id.number);
     return accept();

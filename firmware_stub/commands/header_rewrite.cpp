@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What rules do to headers: lists of rewrites (modify header), and headers to push or pull (packet
 // reformat). Rules pin them.
-#include <vector>
-
 #include "firmware_stub/commands/capability.h"
 #include "firmware_stub/commands/families.h"
 #include "firmware_stub/commands/flow_steering.h"
+
+#include <vector>
 
 namespace cxsim::firmware_stub {
 namespace {
@@ -71,20 +71,21 @@ Reply dealloc_modify_header(CommandContext& context,
                             ConstView<prm::dealloc_modify_header_context_in> in,
                             View<prm::dealloc_modify_header_context_out>) {
     return destroy_object(context.function, context.function.resources().modify_headers,
-                          in.get<prm::dealloc_modify_header_context_in::modify_header_id>(),
-                          0, syndrome::kModifyHeaderInUse);
+                          in.get<prm::dealloc_modify_header_context_in::modify_header_id>(), 0,
+                          syndrome::kModifyHeaderInUse);
 }
 
 // A reformat is not bound to a table type: it is offered if any table offers it.
 bool reformat_offered(FunctionState& function, std::uint32_t type) {
-    for (const TableType table : {TableType::nic_rx, TableType::nic_tx, TableType::rdma_rx,
-                                  TableType::rdma_tx}) {
+    for (const TableType table :
+         {TableType::nic_rx, TableType::nic_tx, TableType::rdma_rx, TableType::rdma_tx}) {
         const auto properties = table_properties(function, static_cast<std::uint32_t>(table));
         if (!properties || properties->get<Properties::reformat>() == 0) continue;
         switch (static_cast<ReformatType>(type)) {
             case ReformatType::l2_to_vxlan:
             case ReformatType::l2_to_nvgre:
-            case ReformatType::l2_to_l2_tunnel: return true;
+            case ReformatType::l2_to_l2_tunnel:
+                return true;
             case ReformatType::l3_tunnel_to_l2:
                 if (properties->get<Properties::reformat_l3_tunnel_to_l2>() != 0) return true;
                 break;
@@ -108,8 +109,7 @@ Reply alloc_packet_reformat(CommandContext& context,
     using Context = prm::packet_reformat_context_in;
     constexpr std::size_t kDataOffset = 6;  // reformat_data, in front of the layout's end
     FunctionState& function = context.function;
-    const auto wanted =
-        in.nested<prm::alloc_packet_reformat_context_in::packet_reformat_context>();
+    const auto wanted = in.nested<prm::alloc_packet_reformat_context_in::packet_reformat_context>();
     const auto type = wanted.get<Context::reformat_type>();
     if (!reformat_offered(function, type)) {
         return refuse(Status::BAD_PARAM, "reformat_type not supported");
@@ -137,13 +137,12 @@ Reply query_packet_reformat(CommandContext& context,
     using Context = prm::packet_reformat_context_in;
     using Out = prm::query_packet_reformat_context_out;
     constexpr std::size_t kDataOffset = 6;
-    const model::PacketReformat* reformat =
-        context.function.resources().packet_reformats.find(
-            in.get<prm::query_packet_reformat_context_in::packet_reformat_id>());
+    const model::PacketReformat* reformat = context.function.resources().packet_reformats.find(
+        in.get<prm::query_packet_reformat_context_in::packet_reformat_id>());
     if (reformat == nullptr) return no_such_object();
     const auto place = out.tail<Out::packet_reformat_context>();
-    if (place.size() < std::max<std::size_t>(Context::kBytes,
-                                             kDataOffset + reformat->data.size())) {
+    if (place.size() <
+        std::max<std::size_t>(Context::kBytes, kDataOffset + reformat->data.size())) {
         return refuse(Status::BAD_OUTP_LEN, "no room for the data");
     }
     const View<Context> answer(place);
@@ -159,8 +158,8 @@ Reply dealloc_packet_reformat(CommandContext& context,
                               ConstView<prm::dealloc_packet_reformat_context_in> in,
                               View<prm::dealloc_packet_reformat_context_out>) {
     return destroy_object(context.function, context.function.resources().packet_reformats,
-                          in.get<prm::dealloc_packet_reformat_context_in::packet_reformat_id>(),
-                          0, syndrome::kReformatInUse);
+                          in.get<prm::dealloc_packet_reformat_context_in::packet_reformat_id>(), 0,
+                          syndrome::kReformatInUse);
 }
 
 }  // namespace
@@ -168,8 +167,7 @@ Reply dealloc_packet_reformat(CommandContext& context,
 std::vector<CommandRow> header_rewrite_commands() {
     using prm::Opcode;
     return {
-        command_row<&alloc_modify_header>(Opcode::ALLOC_MODIFY_HEADER_CONTEXT,
-                                          Cost::create_object),
+        command_row<&alloc_modify_header>(Opcode::ALLOC_MODIFY_HEADER_CONTEXT, Cost::create_object),
         command_row<&dealloc_modify_header>(Opcode::DEALLOC_MODIFY_HEADER_CONTEXT,
                                             Cost::destroy_object),
         command_row<&alloc_packet_reformat>(Opcode::ALLOC_PACKET_REFORMAT_CONTEXT,

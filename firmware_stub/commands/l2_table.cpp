@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The MAC table in front of the functions of a port, which an e-switch manager fills.
-#include <vector>
-
 #include "firmware_stub/commands/common.h"
 #include "firmware_stub/commands/families.h"
+
+#include <vector>
 
 namespace cxsim::firmware_stub {
 namespace {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The context of the function's NIC vport: address lists that receive filtering uses, promiscuous
 // modes, MTU, RoCE, guids.
-#include <vector>
-
 #include "firmware_stub/commands/capability.h"
 #include "firmware_stub/commands/families.h"
 #include "firmware_stub/commands/flow_steering.h"
+
+#include <vector>
 
 namespace cxsim::firmware_stub {
 namespace {
@@ -72,9 +72,12 @@ Reply query_context(CommandContext& context, ConstView<prm::query_nic_vport_cont
 std::uint32_t list_limit(FunctionState& function, std::uint32_t type) {
     using Cap = prm::cmd_hca_cap;
     switch (type) {
-        case kUnicast: return 1U << function.general<Cap::log_max_current_uc_list>();
-        case kMulticast: return 1U << function.general<Cap::log_max_current_mc_list>();
-        default: return 1U << function.general<Cap::log_max_vlan_list>();
+        case kUnicast:
+            return 1U << function.general<Cap::log_max_current_uc_list>();
+        case kMulticast:
+            return 1U << function.general<Cap::log_max_current_mc_list>();
+        default:
+            return 1U << function.general<Cap::log_max_vlan_list>();
     }
 }
 
@@ -107,8 +110,7 @@ std::uint64_t permanent_address(ConstView<Context> context) {
            address.get<Address::mac_addr_31_0>();
 }
 
-Reply check_fields(CommandContext& context, ConstView<Select> select,
-                   ConstView<Context> wanted) {
+Reply check_fields(CommandContext& context, ConstView<Select> select, ConstView<Context> wanted) {
     using Cap = prm::cmd_hca_cap;
     FunctionState& function = context.function;
     if (select.get<Select::affiliation>() != 0 &&

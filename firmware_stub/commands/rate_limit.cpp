@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of rates that send queues are paced with. Index 0 means no limit and is never set.
-#include <vector>
-
 #include "firmware_stub/commands/capability.h"
 #include "firmware_stub/commands/common.h"
 #include "firmware_stub/commands/families.h"
+
+#include <vector>
 
 namespace cxsim::firmware_stub {
 namespace {

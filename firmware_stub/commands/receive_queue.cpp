@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Receive queues: rings of buffers of their own, or users of a shared pool (RMP).
-#include <vector>
-
 #include "firmware_stub/commands/capability.h"
 #include "firmware_stub/commands/common.h"
 #include "firmware_stub/commands/families.h"
 #include "firmware_stub/commands/work_queue.h"
+
+#include <vector>
 
 namespace cxsim::firmware_stub {
 namespace {
@@ -167,6 +167,8 @@ void change_state(FunctionState& function, model::Rq& rq, QueueState to) {
     if (rq.state == to) return;
     rq.state = to;
     rq.view().set<rqc::state>(prm_state(to));
+    // A queue that draws from a pool has no ring or doorbell record of its own.
+    if (rq.view().get<rqc::mem_rq_type>() == kRmp) return;
     if (to == QueueState::ready) {
         function.queues().started(rq);
     } else {
@@ -215,15 +217,14 @@ Reply destroy_rq(CommandContext& context, ConstView<prm::destroy_rq_in> in,
                           in.get<prm::destroy_rq_in::rqn>());
 }
 
-Reply set_delay_drop_params(CommandContext& context,
-                            ConstView<prm::set_delay_drop_params_in> in,
+Reply set_delay_drop_params(CommandContext& context, ConstView<prm::set_delay_drop_params_in> in,
                             View<prm::set_delay_drop_params_out>) {
     FunctionState& function = context.function;
     if (function.general<prm::cmd_hca_cap::rq_delay_drop>() == 0) {
         return refuse(Status::BAD_PARAM, "delay drop not supported");
     }
-    function.delay_drop_timeout = static_cast<std::uint16_t>(
-        in.get<prm::set_delay_drop_params_in::delay_drop_timeout>());
+    function.delay_drop_timeout =
+        static_cast<std::uint16_t>(in.get<prm::set_delay_drop_params_in::delay_drop_timeout>());
     return accept();
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Receive queue tables (RQT): what a TIR's hash chooses from. Each entry holds its queue.
-#include <vector>
-
 #include "firmware_stub/commands/common.h"
 #include "firmware_stub/commands/families.h"
+
+#include <vector>
 
 namespace cxsim::firmware_stub {
 namespace {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scheduling elements: the tree by which send queues of the NIC share the transmitter. The tree of
 // the e-switch belongs to an e-switch manager.
-#include <vector>
-
 #include "firmware_stub/commands/capability.h"
 #include "firmware_stub/commands/common.h"
 #include "firmware_stub/commands/families.h"
+
+#include <vector>
 
 namespace cxsim::firmware_stub {
 namespace {

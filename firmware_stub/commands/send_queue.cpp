@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Send queues: rings of WQE basic blocks that transmit through the TISes they name. Control queues
 // of the driver (NOPs, UMRs) name no TIS; the engine refuses sends from those.
-#include <vector>
-
 #include "firmware_stub/commands/capability.h"
 #include "firmware_stub/commands/common.h"
 #include "firmware_stub/commands/families.h"
 #include "firmware_stub/commands/work_queue.h"
+
+#include <vector>
 
 namespace cxsim::firmware_stub {
 namespace {

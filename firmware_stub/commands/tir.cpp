@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Transport interface receive objects: where a flow's packets go, one queue or by hash into a
 // table of them, and what is done on the way (merging, inner headers, loop-back).
-#include <vector>
-
 #include "firmware_stub/commands/capability.h"
 #include "firmware_stub/commands/common.h"
 #include "firmware_stub/commands/families.h"
+
+#include <vector>
 
 namespace cxsim::firmware_stub {
 namespace {
@@ -40,8 +40,8 @@ Reply check_hash(ConstView<tirc> context) {
 }
 
 bool timeout_supported(FunctionState& function, std::uint32_t period) {
-    const std::span<const std::byte> image = function.current_capability(
-        static_cast<std::uint16_t>(prm::HcaCapType::ETHERNET_OFFLOADS));
+    const std::span<const std::byte> image =
+        function.current_capability(static_cast<std::uint16_t>(prm::HcaCapType::ETHERNET_OFFLOADS));
     if (image.size() < Eth::kBytes) return false;
     const ConstView<Eth> capabilities(image);
     for (std::size_t i = 0; i < capabilities.size<Eth::lro_timer_supported_periods>(); ++i) {
@@ -89,7 +89,8 @@ Reply check_dispatch(FunctionState& function, ConstView<tirc> context) {
             return resources.rqts.find(context.get<tirc::indirect_table>()) != nullptr
                        ? accept()
                        : bad_reference("indirect_table names no receive queue table");
-        default: return refuse(Status::BAD_PARAM, "disp_type not defined");
+        default:
+            return refuse(Status::BAD_PARAM, "disp_type not defined");
     }
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Transport interface send objects: priority, port affinity and transport domain of send queues.
-#include <vector>
-
 #include "firmware_stub/commands/common.h"
 #include "firmware_stub/commands/families.h"
+
+#include <vector>
 
 namespace cxsim::firmware_stub {
 namespace {
@@ -28,13 +28,11 @@ Reply check_affinity(FunctionState& function, std::uint32_t port, bool strict) {
 
 Reply check_context(FunctionState& function, ConstView<tisc> context) {
     const model::Resources& resources = function.resources();
-    if (context.get<tisc::tls_en>() != 0 &&
-        function.general<prm::cmd_hca_cap::tls_tx>() == 0) {
+    if (context.get<tisc::tls_en>() != 0 && function.general<prm::cmd_hca_cap::tls_tx>() == 0) {
         return refuse(Status::BAD_PARAM, "tls_en not supported");
     }
-    const Reply affinity =
-        check_affinity(function, context.get<tisc::lag_tx_port_affinity>(),
-                       context.get<tisc::strict_lag_tx_port_affinity>() != 0);
+    const Reply affinity = check_affinity(function, context.get<tisc::lag_tx_port_affinity>(),
+                                          context.get<tisc::strict_lag_tx_port_affinity>() != 0);
     if (!affinity.ok()) return affinity;
     if (resources.transport_domains.find(context.get<tisc::transport_domain>()) == nullptr) {
         return bad_reference("transport_domain not allocated");
@@ -81,14 +79,13 @@ Reply modify_tis(CommandContext& context, ConstView<prm::modify_tis_in> in,
     const auto own = tis->view();
     const bool port = mask.get<Mask::lag_tx_port_affinity>() != 0;
     const bool strict = mask.get<Mask::strict_lag_tx_port_affinity>() != 0;
-    const Reply check = check_affinity(
-        function, port ? wanted.get<tisc::lag_tx_port_affinity>() : 0,
-        strict && wanted.get<tisc::strict_lag_tx_port_affinity>() != 0);
+    const Reply check =
+        check_affinity(function, port ? wanted.get<tisc::lag_tx_port_affinity>() : 0,
+                       strict && wanted.get<tisc::strict_lag_tx_port_affinity>() != 0);
     if (!check.ok()) return check;
     if (port) own.set<tisc::lag_tx_port_affinity>(wanted.get<tisc::lag_tx_port_affinity>());
     if (strict) {
-        own.set<tisc::strict_lag_tx_port_affinity>(
-            wanted.get<tisc::strict_lag_tx_port_affinity>());
+        own.set<tisc::strict_lag_tx_port_affinity>(wanted.get<tisc::strict_lag_tx_port_affinity>());
     }
     if (mask.get<Mask::prio>() != 0) own.set<tisc::prio>(wanted.get<tisc::prio>());
     return accept();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // UDP destination ports that the parser takes for VXLAN.
-#include <vector>
-
 #include "firmware_stub/commands/capability.h"
 #include "firmware_stub/commands/common.h"
 #include "firmware_stub/commands/families.h"
+
+#include <vector>
 
 namespace cxsim::firmware_stub {
 namespace {
@@ -12,6 +12,9 @@ namespace {
 using prm::ConstView;
 using prm::Status;
 using prm::View;
+
+// Cards that leave max_vxlan_udp_ports at 0 take four ports; drivers count on it.
+constexpr std::uint32_t kUntoldPorts = 4;
 
 const model::VxlanUdpDport* find_port(const model::Resources& resources, std::uint32_t port) {
     const model::VxlanUdpDport* found = nullptr;
@@ -31,8 +34,8 @@ Reply add_port(CommandContext& context, ConstView<prm::add_vxlan_udp_dport_in> i
     if (find_port(resources, port) != nullptr) {
         return refuse(Status::BAD_PARAM, "port is in the table");
     }
-    if (resources.vxlan_udp_dports.size() >=
-        ethernet_capability<Eth::max_vxlan_udp_ports>(function)) {
+    const auto told = ethernet_capability<Eth::max_vxlan_udp_ports>(function);
+    if (resources.vxlan_udp_dports.size() >= (told != 0 ? told : kUntoldPorts)) {
         return table_full();
     }
     model::VxlanUdpDport* entry = resources.vxlan_udp_dports.create();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Commands of the header that this card refuses, with the reason that `cxsim prm coverage` prints.
 // A command leaves this list when its family handles it.
-#include <array>
-
 #include "firmware_stub/mailbox/command_table.h"
+
+#include <array>
 
 namespace cxsim::firmware_stub {
 
@@ -57,6 +57,33 @@ std::span<const UnsupportedRow> unsupported_commands() {
         {Opcode::DESTROY_VPORT_LAG, "link aggregation is not offered (lag_master)"},
         {Opcode::QUERY_MODIFY_HEADER_CONTEXT, "the header has no output layout for it"},
         {Opcode::SYNC_STEERING, "software-managed steering is not offered (sw_owner)"},
+        // Functions, migration, DevX
+        {Opcode::QUERY_SF_PARTITION, "sub-functions are not offered (sf)"},
+        {Opcode::ALLOC_SF, "sub-functions are not offered (sf)"},
+        {Opcode::DEALLOC_SF, "sub-functions are not offered (sf)"},
+        {Opcode::QUERY_VHCA_STATE, "sub-functions are not offered (vhca_state)"},
+        {Opcode::MODIFY_VHCA_STATE, "sub-functions are not offered (vhca_state)"},
+        {Opcode::SUSPEND_VHCA, "live migration is not offered (migration)"},
+        {Opcode::RESUME_VHCA, "live migration is not offered (migration)"},
+        {Opcode::QUERY_VHCA_MIGRATION_STATE, "live migration is not offered (migration)"},
+        {Opcode::SAVE_VHCA_STATE, "live migration is not offered (migration)"},
+        {Opcode::LOAD_VHCA_STATE, "live migration is not offered (migration)"},
+        {Opcode::ALLOW_OTHER_VHCA_ACCESS, "objects are not shared between functions"},
+        {Opcode::FPGA_CREATE_QP, "the card has no FPGA (fpga)"},
+        {Opcode::FPGA_MODIFY_QP, "the card has no FPGA (fpga)"},
+        {Opcode::FPGA_QUERY_QP, "the card has no FPGA (fpga)"},
+        {Opcode::FPGA_DESTROY_QP, "the card has no FPGA (fpga)"},
+        {Opcode::FPGA_QUERY_QP_COUNTERS, "the card has no FPGA (fpga)"},
+        {Opcode::CREATE_GENERAL_OBJECT, "no general objects are offered (general_obj_types)"},
+        {Opcode::MODIFY_GENERAL_OBJECT, "no general objects are offered (general_obj_types)"},
+        {Opcode::QUERY_GENERAL_OBJECT, "no general objects are offered (general_obj_types)"},
+        {Opcode::DESTROY_GENERAL_OBJECT, "no general objects are offered (general_obj_types)"},
+        {Opcode::CREATE_UCTX, "user contexts are not offered (log_max_uctx)"},
+        {Opcode::DESTROY_UCTX, "user contexts are not offered (log_max_uctx)"},
+        {Opcode::CREATE_UMEM, "user contexts are not offered (log_max_uctx)"},
+        {Opcode::DESTROY_UMEM, "user contexts are not offered (log_max_uctx)"},
+        {Opcode::SYNC_CRYPTO, "encryption keys are not offered (crypto)"},
+        {Opcode::QUERY_VUID, "the identifier of a function is not offered"},
     });
     return rows;
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The NIC vport of the function: addresses and filters, state, counters. Other vports belong to an
 // e-switch manager, which this card has none of.
-#include <vector>
-
 #include "firmware_stub/commands/capability.h"
 #include "firmware_stub/commands/families.h"
 #include "firmware_stub/commands/flow_steering.h"
+
+#include <vector>
 
 namespace cxsim::firmware_stub {
 namespace {
@@ -130,6 +130,12 @@ Reply query_vnic_env(CommandContext& context, ConstView<prm::query_vnic_env_in> 
     if (function.general<Cap::vnic_env_cq_overrun>() != 0) {
         answer.set<Statistics::cq_overrun>(clip(function.queues().counters().cq_overruns));
     }
+    if (function.general<Cap::invalid_command_count>() != 0) {
+        answer.set<Statistics::invalid_command>(clip(function.refused_commands));
+    }
+    if (function.general<Cap::quota_exceeded_count>() != 0) {
+        answer.set<Statistics::quota_exceeded_command>(clip(function.commands_beyond_limits));
+    }
     return accept();
 }
 
@@ -138,10 +144,8 @@ Reply query_vnic_env(CommandContext& context, ConstView<prm::query_vnic_env_in> 
 std::vector<CommandRow> vport_commands() {
     using prm::Opcode;
     return {
-        command_row<&query_vport_state>(Opcode::QUERY_VPORT_STATE, Cost::query)
-            .with_op_mods(0b111),
-        command_row<&modify_vport_state>(Opcode::MODIFY_VPORT_STATE, Cost::set)
-            .with_op_mods(0b111),
+        command_row<&query_vport_state>(Opcode::QUERY_VPORT_STATE, Cost::query).with_op_mods(0b111),
+        command_row<&modify_vport_state>(Opcode::MODIFY_VPORT_STATE, Cost::set).with_op_mods(0b111),
         command_row<&query_vport_counter>(Opcode::QUERY_VPORT_COUNTER, Cost::query),
         command_row<&query_vnic_env>(Opcode::QUERY_VNIC_ENV, Cost::query),
     };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which packets wake or reset the host while it sleeps.
-#include <vector>
-
 #include "firmware_stub/commands/common.h"
 #include "firmware_stub/commands/families.h"
+
+#include <vector>
 
 namespace cxsim::firmware_stub {
 namespace {

@@ -37,7 +37,8 @@ Reply check_receive(FunctionState& function, ConstView<wq> context) {
     using Cap = prm::cmd_hca_cap;
     const auto type = static_cast<WqType>(context.get<wq::wq_type>());
     switch (type) {
-        case WqType::linked_list: break;
+        case WqType::linked_list:
+            break;
         case WqType::cyclic:
             if (function.general<Cap::basic_cyclic_rcv_wqe>() == 0) {
                 return refuse(Status::BAD_PARAM, "cyclic receive queues not supported");
@@ -49,7 +50,8 @@ Reply check_receive(FunctionState& function, ConstView<wq> context) {
             if (!check.ok()) return check;
             break;
         }
-        default: return refuse(Status::BAD_PARAM, "wq_type not defined");
+        default:
+            return refuse(Status::BAD_PARAM, "wq_type not defined");
     }
     const std::uint32_t stride = 1U << context.get<wq::log_wq_stride>();
     if (stride < kMinReceiveStride || stride > function.general<Cap::max_wqe_sz_rq>()) {
@@ -99,8 +101,8 @@ Reply check_common(FunctionState& function, ConstView<wq> context) {
 
 Reply make_work_queue(FunctionState& function, ConstView<wq> context, Direction direction,
                       model::WorkQueue& queue) {
-    const Reply kind = direction == Direction::send ? check_send(context)
-                                                    : check_receive(function, context);
+    const Reply kind =
+        direction == Direction::send ? check_send(context) : check_receive(function, context);
     if (!kind.ok()) return kind;
     const Reply common = check_common(function, context);
     if (!common.ok()) return common;
@@ -121,18 +123,25 @@ constexpr std::uint32_t kError = 3;
 
 std::optional<QueueState> queue_state(std::uint32_t prm_state) {
     switch (prm_state) {
-        case kReset: return QueueState::reset;
-        case kReady: return QueueState::ready;
-        case kError: return QueueState::error;
-        default: return std::nullopt;
+        case kReset:
+            return QueueState::reset;
+        case kReady:
+            return QueueState::ready;
+        case kError:
+            return QueueState::error;
+        default:
+            return std::nullopt;
     }
 }
 
 std::uint32_t prm_state(QueueState state) {
     switch (state) {
-        case QueueState::reset: return kReset;
-        case QueueState::ready: return kReady;
-        case QueueState::error: break;
+        case QueueState::reset:
+            return kReset;
+        case QueueState::ready:
+            return kReady;
+        case QueueState::error:
+            break;
     }
     return kError;
 }
@@ -145,10 +154,14 @@ bool timestamp_format_allowed(std::uint32_t format, std::uint32_t capability) {
     constexpr std::uint32_t kFreeRunningOnly = 0;
     constexpr std::uint32_t kRealTimeOnly = 1;
     switch (format) {
-        case 0: return capability != kRealTimeOnly;
-        case 1: return true;
-        case 2: return capability != kFreeRunningOnly;
-        default: return false;
+        case 0:
+            return capability != kRealTimeOnly;
+        case 1:
+            return true;
+        case 2:
+            return capability != kFreeRunningOnly;
+        default:
+            return false;
     }
 }
 

@@ -3,15 +3,15 @@
 // states that both kinds of queues share.
 #pragma once
 
-#include <algorithm>
-#include <cstdint>
-#include <optional>
-
 #include "firmware_stub/boot/function_state.h"
 #include "firmware_stub/mailbox/reply.h"
 #include "model/prm/view.h"
 #include "model/resources/objects.h"
 #include "prm/layouts.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
 
 namespace cxsim::firmware_stub {
 
@@ -27,8 +27,8 @@ enum class WqType : std::uint32_t {
 
 /// Fills `wq` with the geometry, the ring and the doorbell record that `context` describes, or
 /// says why not. `context` reaches to the end of the input: the page list follows it.
-Reply make_work_queue(FunctionState& function, prm::ConstView<prm::wq> context,
-                      Direction direction, model::WorkQueue& wq);
+Reply make_work_queue(FunctionState& function, prm::ConstView<prm::wq> context, Direction direction,
+                      model::WorkQueue& wq);
 
 /// Empty for numbers that the PRM does not define.
 std::optional<model::QueueState> queue_state(std::uint32_t prm_state);

@@ -3,11 +3,11 @@
 // their commands to spoil.
 #pragma once
 
+#include "tests/support/firmware_bench.h"
+
 #include <string_view>
 #include <utility>
 #include <vector>
-
-#include "tests/support/firmware_bench.h"
 
 namespace cxsim::test {
 

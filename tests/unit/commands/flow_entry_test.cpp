@@ -96,8 +96,7 @@ TEST_CASE("a rule is modified field by field", "[flow_entry]") {
     const auto modify = [&](std::uint32_t action,
                             const std::vector<EthernetBench::Destination>& destinations,
                             std::uint32_t mask) {
-        auto in =
-            EthernetBench::entry_input(bench.table, bench.group, 0, action, destinations);
+        auto in = EthernetBench::entry_input(bench.table, bench.group, 0, action, destinations);
         in.view().set<In::op_mod>(1U);
         in.view().set<In::modify_enable_mask>(mask);
         in.view().set<In::flow_context, prm::flow_context::flow_tag>(7U);
@@ -107,8 +106,8 @@ TEST_CASE("a rule is modified field by field", "[flow_entry]") {
     CHECK(bench.users_of_tir() == 0);
     CHECK(bench.resources().flow_tables.find(bench.next)->users == 1);
     const auto tag = [&] {
-        return bench.query(0, 8).get<prm::query_fte_out::flow_context,
-                                     prm::flow_context::flow_tag>();
+        return bench.query(0, 8)
+            .get<prm::query_fte_out::flow_context, prm::flow_context::flow_tag>();
     };
     CHECK(tag() == 0);
     CHECK(modify(kForward, {{kToTir, bench.tirn}}, 2).ok());
@@ -137,8 +136,7 @@ TEST_CASE("SET_FLOW_TABLE_ENTRY refuses rules that make no sense", "[flow_entry]
     using Flow = prm::flow_context;
     check_refusals<prm::set_fte_out>(
         bench,
-        EthernetBench::entry_input(bench.table, bench.group, 0, kForward,
-                                   {{kToTir, bench.tirn}}),
+        EthernetBench::entry_input(bench.table, bench.group, 0, kForward, {{kToTir, bench.tirn}}),
         {
             {"table", [](V in) { in.set<In::table_id>(99U); }, Status::BAD_RES_STATE},
             {"group", [](V in) { in.set<In::flow_context, Flow::group_id>(99U); },
@@ -151,12 +149,11 @@ TEST_CASE("SET_FLOW_TABLE_ENTRY refuses rules that make no sense", "[flow_entry]
                         prm::fte_match_set_lyr_2_4::ethertype>(0x800U);
              },
              Status::BAD_PARAM, syndrome::kFlowEntryUnmatchedBits},
-            {"no fate", [](V in) { in.set<In::flow_context, Flow::action>(8U); },
-             Status::BAD_PARAM, syndrome::kFlowEntryNoAction},
+            {"no fate", [](V in) { in.set<In::flow_context, Flow::action>(8U); }, Status::BAD_PARAM,
+             syndrome::kFlowEntryNoAction},
             {"two fates", [](V in) { in.set<In::flow_context, Flow::action>(6U); },
              Status::BAD_PARAM},
-            {"allow", [](V in) { in.set<In::flow_context, Flow::action>(1U); },
-             Status::BAD_PARAM},
+            {"allow", [](V in) { in.set<In::flow_context, Flow::action>(1U); }, Status::BAD_PARAM},
             {"drop and rewrite", [](V in) { in.set<In::flow_context, Flow::action>(0x42U); },
              Status::BAD_PARAM, syndrome::kFlowEntryDropAndModify},
             {"rewrite", [](V in) { in.set<In::flow_context, Flow::action>(0x44U); },
@@ -165,8 +162,7 @@ TEST_CASE("SET_FLOW_TABLE_ENTRY refuses rules that make no sense", "[flow_entry]
              Status::BAD_PARAM},
             {"decap", [](V in) { in.set<In::flow_context, Flow::action>(0x24U); },
              Status::BAD_PARAM},
-            {"pop", [](V in) { in.set<In::flow_context, Flow::action>(0x84U); },
-             Status::BAD_PARAM},
+            {"pop", [](V in) { in.set<In::flow_context, Flow::action>(0x84U); }, Status::BAD_PARAM},
             {"push", [](V in) { in.set<In::flow_context, Flow::action>(0x104U); },
              Status::BAD_PARAM},
             {"decrypt", [](V in) { in.set<In::flow_context, Flow::action>(0x1004U); },
@@ -190,16 +186,20 @@ TEST_CASE("SET_FLOW_TABLE_ENTRY refuses destinations that cannot be", "[flow_ent
     RuleBench bench;
     const std::uint32_t shallow = bench.create_table(1);
     for (const EthernetBench::Destination& destination :
-         std::initializer_list<EthernetBench::Destination>{
-             {kToTir, 0xffffff}, {kToTable, 0xffffff}, {0, 0}, {8, 0}, {6, 1}, {10, bench.next},
-             {3, 1}}) {
+         std::initializer_list<EthernetBench::Destination>{{kToTir, 0xffffff},
+                                                           {kToTable, 0xffffff},
+                                                           {0, 0},
+                                                           {8, 0},
+                                                           {6, 1},
+                                                           {10, bench.next},
+                                                           {3, 1}}) {
         CAPTURE(destination.type, destination.number);
         CHECK(refused(bench.set(0, kForward, {destination}), Status::BAD_PARAM));
     }
     CHECK(refused(bench.set(0, kForward, {{kToTable, shallow}}), Status::BAD_PARAM,
                   syndrome::kFlowEntryDestinationLevel));
-    auto ignore = EthernetBench::entry_input(bench.table, bench.group, 0, kForward,
-                                             {{kToTable, shallow}});
+    auto ignore =
+        EthernetBench::entry_input(bench.table, bench.group, 0, kForward, {{kToTable, shallow}});
     ignore.view().set<prm::set_fte_in::ignore_flow_level>(1U);
     CHECK(refused(bench.run<prm::set_fte_out>(ignore), Status::BAD_PARAM));
     CHECK(refused(bench.set(0, kForward | kCount, {{kToTir, bench.tirn}}, {0xffffff}),
@@ -221,8 +221,8 @@ TEST_CASE("SET_FLOW_TABLE_ENTRY refuses destinations that cannot be", "[flow_ent
     CHECK(refused(able.set(1, kForward, {tir, tir, tir}), Status::BAD_PARAM));
     CHECK(refused(able.set(1, kForward, {tir, tir}), Status::BAD_PARAM));
     CHECK(refused(able.set(1, kForward, {tir, {kToTable, able.next}}), Status::BAD_PARAM));
-    CHECK(refused(able.set(1, kForward | kCount, {tir}, {able.alloc_counter()}),
-                  Status::BAD_PARAM));
+    CHECK(
+        refused(able.set(1, kForward | kCount, {tir}, {able.alloc_counter()}), Status::BAD_PARAM));
 }
 
 // ---- Counters ----
@@ -253,8 +253,9 @@ TEST_CASE("a flow counter is read and cleared", "[flow_counter]") {
     counter->octets = 1000;
     using Out = prm::query_flow_counter_out;
     const auto packets = [](const Answer<Out>& answer, std::size_t index) {
-        return answer.out.view().at<Out::flow_statistics>(index).get<
-            prm::traffic_counter::packets>();
+        return answer.out.view()
+            .at<Out::flow_statistics>(index)
+            .get<prm::traffic_counter::packets>();
     };
     const auto answer = query_counters(bench, number, 0, true, 1);
     REQUIRE(answer.ok());
@@ -300,8 +301,7 @@ TEST_CASE("a block of flow counters has consecutive numbers and goes as one", "[
         {
             {"larger", [](V in) { in.set<In::flow_counter_bulk>(0x80U); }, Status::BAD_PARAM},
             {"two sizes", [](V in) { in.set<In::flow_counter_bulk>(3U); }, Status::BAD_PARAM},
-            {"log", [](V in) { in.set<In::flow_counter_bulk_log_size>(1U); },
-             Status::BAD_PARAM},
+            {"log", [](V in) { in.set<In::flow_counter_bulk_log_size>(1U); }, Status::BAD_PARAM},
         });
 }
 
@@ -312,8 +312,7 @@ prm::Buffer<prm::alloc_modify_header_context_in> rewrite_input(std::uint32_t cou
     auto in = FirmwareBench::input<In>(Opcode::ALLOC_MODIFY_HEADER_CONTEXT, 0, count * 8);
     in.view().set<In::num_of_actions>(count);
     for (std::uint32_t i = 0; i < count; ++i) {
-        const prm::View<prm::set_action_in> action(
-            in.view().tail<In::actions>().subspan(i * 8, 8));
+        const prm::View<prm::set_action_in> action(in.view().tail<In::actions>().subspan(i * 8, 8));
         action.set<prm::set_action_in::action_type>(1U);
     }
     return in;
@@ -324,8 +323,7 @@ TEST_CASE("a header rewrite is limited, used by a rule and freed after it", "[he
     using In = prm::alloc_modify_header_context_in;
     const auto allocated = bench.run<prm::alloc_modify_header_context_out>(rewrite_input(2));
     REQUIRE(allocated.ok());
-    const auto number =
-        allocated.get<prm::alloc_modify_header_context_out::modify_header_id>();
+    const auto number = allocated.get<prm::alloc_modify_header_context_out::modify_header_id>();
     CHECK(refused(bench.run<prm::alloc_modify_header_context_out>(rewrite_input(3)),
                   Status::LIM_ERR, syndrome::kModifyHeaderTooLong));
     using V = prm::View<In>;
@@ -338,8 +336,8 @@ TEST_CASE("a header rewrite is limited, used by a rule and freed after it", "[he
             {"action", [](V in) { in.tail<In::actions>()[0] = std::byte{0x40}; },
              Status::BAD_PARAM},
         });
-    auto rule = EthernetBench::entry_input(bench.table, bench.group, 0,
-                                           kForward | kModifyHeader, {{kToTir, bench.tirn}});
+    auto rule = EthernetBench::entry_input(bench.table, bench.group, 0, kForward | kModifyHeader,
+                                           {{kToTir, bench.tirn}});
     CHECK(refused(bench.run<prm::set_fte_out>(rule), Status::BAD_RES_STATE));
     rule.view().set<prm::set_fte_in::flow_context, prm::flow_context::modify_header_id>(number);
     REQUIRE(bench.run<prm::set_fte_out>(rule).ok());
@@ -358,8 +356,8 @@ TEST_CASE("a header rewrite is limited, used by a rule and freed after it", "[he
 prm::Buffer<prm::alloc_packet_reformat_context_in> reformat_input(std::uint32_t type,
                                                                   std::uint32_t size) {
     using In = prm::alloc_packet_reformat_context_in;
-    auto in = FirmwareBench::input<In>(Opcode::ALLOC_PACKET_REFORMAT_CONTEXT, 0,
-                                       size > 2 ? size - 2 : 0);
+    auto in =
+        FirmwareBench::input<In>(Opcode::ALLOC_PACKET_REFORMAT_CONTEXT, 0, size > 2 ? size - 2 : 0);
     const auto context = in.view().nested<In::packet_reformat_context>();
     context.set<prm::packet_reformat_context_in::reformat_type>(type);
     context.set<prm::packet_reformat_context_in::reformat_data_size>(size);
@@ -370,8 +368,8 @@ prm::Buffer<prm::alloc_packet_reformat_context_in> reformat_input(std::uint32_t 
 }
 
 TEST_CASE("a packet reformat keeps its header and is freed after its rule", "[header_rewrite]") {
-    RuleBench bench(capability({{kRx + "reformat", "1"},
-                                {"flow_table_nic_cap.max_encap_header_size", "64"}}));
+    RuleBench bench(
+        capability({{kRx + "reformat", "1"}, {"flow_table_nic_cap.max_encap_header_size", "64"}}));
     using Out = prm::alloc_packet_reformat_context_out;
     const auto allocated = bench.run<Out>(reformat_input(2, 50));
     REQUIRE(allocated.ok());

@@ -13,8 +13,7 @@ const std::string kRx = "flow_table_nic_cap.flow_table_properties_nic_receive.";
 
 // ---- Tables ----
 
-prm::Buffer<prm::set_flow_table_root_in> root_input(std::uint32_t table,
-                                                    std::uint32_t op_mod = 0) {
+prm::Buffer<prm::set_flow_table_root_in> root_input(std::uint32_t table, std::uint32_t op_mod = 0) {
     using In = prm::set_flow_table_root_in;
     auto in = FirmwareBench::input<In>(Opcode::SET_FLOW_TABLE_ROOT, op_mod);
     in.view().set<In::table_id>(table);
@@ -34,8 +33,7 @@ TEST_CASE("tables are chained by misses, and the next one is held", "[flow_table
     CHECK(refused(bench.destroy_table(last), Status::BAD_PARAM, syndrome::kFlowTableInUse));
     const auto query = [&] {
         return bench.by_number<prm::query_flow_table_in, prm::query_flow_table_out,
-                               prm::query_flow_table_in::table_id>(Opcode::QUERY_FLOW_TABLE,
-                                                                   first);
+                               prm::query_flow_table_in::table_id>(Opcode::QUERY_FLOW_TABLE, first);
     };
     REQUIRE(query().ok());
     CHECK(query().get<prm::query_flow_table_out::flow_table_context, Context::table_miss_id>() ==
@@ -46,8 +44,9 @@ TEST_CASE("tables are chained by misses, and the next one is held", "[flow_table
     modify.view().set<Modify::table_id>(first);
     modify.view().set<Modify::modify_field_select>(1U);
     REQUIRE(bench.run<prm::modify_flow_table_out>(modify).ok());
-    CHECK(query().get<prm::query_flow_table_out::flow_table_context,
-                      Context::table_miss_action>() == 0);
+    CHECK(
+        query().get<prm::query_flow_table_out::flow_table_context, Context::table_miss_action>() ==
+        0);
     CHECK(bench.destroy_table(last).ok());
     CHECK(bench.destroy_table(first).ok());
     CHECK(bench.digest() == before);
@@ -114,8 +113,7 @@ TEST_CASE("MODIFY_FLOW_TABLE refuses unknown tables and fields", "[flow_table]")
             {"type", [](V v) { v.set<In::table_type>(1U); }, Status::BAD_RES_STATE},
             {"field", [](V v) { v.set<In::modify_field_select>(2U); }, Status::BAD_PARAM},
             {"vport", [](V v) { v.set<In::vport_number>(1U); }, Status::BAD_PARAM},
-            {"miss",
-             [](V v) { v.set<In::flow_table_context, Context::table_miss_action>(1U); },
+            {"miss", [](V v) { v.set<In::flow_table_context, Context::table_miss_action>(1U); },
              Status::BAD_PARAM},
         });
 }
@@ -192,19 +190,50 @@ TEST_CASE("CREATE_FLOW_GROUP refuses ranges and masks that do not fit", "[flow_g
             {"vport", [](V in) { in.set<In::vport_number>(1U); }, Status::BAD_PARAM},
             {"overlap at the start", [](V in) { in.set<In::start_flow_index>(7U); },
              Status::BAD_PARAM},
-            {"overlap around", [](V in) { in.set<In::start_flow_index>(2U); },
-             Status::BAD_PARAM},
+            {"overlap around", [](V in) { in.set<In::start_flow_index>(2U); }, Status::BAD_PARAM},
             {"backwards", [](V in) { in.set<In::end_flow_index>(7U); }, Status::BAD_PARAM},
             {"beyond", [](V in) { in.set<In::end_flow_index>(16U); }, Status::BAD_PARAM},
             {"hash", [](V in) { in.set<In::group_type>(1U); }, Status::BAD_PARAM},
             {"definer", [](V in) { in.set<In::match_definer_id>(1U); }, Status::BAD_PARAM},
-            {"criteria", [](V in) { in.set<In::match_criteria_enable>(0x81U); },
-             Status::BAD_PARAM},
-            {"mask empty", [](V in) { in.set<In::match_criteria_enable>(3U); },
-             Status::BAD_PARAM, syndrome::kFlowGroupMaskEmpty},
+            {"criteria", [](V in) { in.set<In::match_criteria_enable>(0x81U); }, Status::BAD_PARAM},
+            {"mask empty", [](V in) { in.set<In::match_criteria_enable>(3U); }, Status::BAD_PARAM,
+             syndrome::kFlowGroupMaskEmpty},
             {"mask not enabled", [](V in) { in.set<In::match_criteria_enable>(0U); },
              Status::BAD_PARAM, syndrome::kFlowGroupMaskNotEnabled},
         });
+}
+
+TEST_CASE("CREATE_FLOW_GROUP asks which fields the table can match", "[flow_group]") {
+    EthernetBench bench(capability({{kRx + "ft_field_support.outer_frag", "0"},
+                                    {kRx + "ft_field_bitmask_support.outer_dmac", "0"},
+                                    {kRx + "ft_field_support.bth_dst_qp", "0"}}));
+    using In = prm::create_flow_group_in;
+    using V = prm::View<In>;
+    using Match = prm::fte_match_param;
+    using Headers = prm::fte_match_set_lyr_2_4;
+    const std::uint32_t table = bench.create_table(1);
+    check_refusals<prm::create_flow_group_out>(
+        bench, EthernetBench::group_input(table, 0, 3),
+        {
+            {"not offered",
+             [](V in) { in.set<In::match_criteria, Match::outer_headers, Headers::frag>(1U); },
+             Status::BAD_PARAM},
+            {"in part",
+             [](V in) {
+                 in.set<In::match_criteria, Match::outer_headers, Headers::dmac_15_0>(0x8000U);
+             },
+             Status::BAD_PARAM},
+            {"misc",
+             [](V in) {
+                 in.set<In::match_criteria_enable>(3U);
+                 in.set<In::match_criteria, Match::misc_parameters,
+                        prm::fte_match_set_misc::bth_dst_qp>(0xffffffU);
+             },
+             Status::BAD_PARAM},
+        });
+    auto in = EthernetBench::group_input(table, 0, 3);
+    in.view().set<In::match_criteria, Match::outer_headers, Headers::ip_version>(0xfU);
+    CHECK(bench.run<prm::create_flow_group_out>(in).ok());
 }
 
 }  // namespace

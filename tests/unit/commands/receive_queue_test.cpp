@@ -75,8 +75,8 @@ TEST_CASE("a striding receive queue keeps to the strides of the card", "[rq]") {
     in.view().set<In::ctx, rqc::wq, wq::log_wqe_num_of_strides>(2U);
     in.view().set<In::ctx, rqc::wq, wq::log_wqe_stride_size>(5U);
     REQUIRE(bench.run<prm::create_rq_out>(in).ok());
-    EthernetBench narrow(capability({{"cmd_hca_cap.log_max_stride_sz_rq", "10"},
-                                     {"cmd_hca_cap.ext_stride_num_range", "0"}}));
+    EthernetBench narrow(capability(
+        {{"cmd_hca_cap.log_max_stride_sz_rq", "10"}, {"cmd_hca_cap.ext_stride_num_range", "0"}}));
     check_refusals<prm::create_rq_out>(
         narrow, in,
         {
@@ -117,14 +117,12 @@ TEST_CASE("CREATE_RQ refuses what the card cannot do", "[rq]") {
              },
              Status::BAD_PARAM},
             {"PD", [](V in) { in.set<In::ctx, rqc::wq, wq::pd>(0xfffffU); }, Status::BAD_PARAM},
-            {"type", [](V in) { in.set<In::ctx, rqc::wq, wq::wq_type>(4U); },
-             Status::BAD_PARAM},
+            {"type", [](V in) { in.set<In::ctx, rqc::wq, wq::wq_type>(4U); }, Status::BAD_PARAM},
             {"small WQE", [](V in) { in.set<In::ctx, rqc::wq, wq::log_wq_stride>(3U); },
              Status::BAD_PARAM},
             {"large WQE", [](V in) { in.set<In::ctx, rqc::wq, wq::log_wq_stride>(10U); },
              Status::BAD_PARAM},
-            {"size", [](V in) { in.set<In::ctx, rqc::wq, wq::log_wq_sz>(16U); },
-             Status::BAD_PARAM},
+            {"size", [](V in) { in.set<In::ctx, rqc::wq, wq::log_wq_sz>(16U); }, Status::BAD_PARAM},
             {"pages", [](V in) { in.set<In::ctx, rqc::wq, wq::log_wq_sz>(9U); },
              Status::BAD_INP_LEN},
             {"shampo", [](V in) { in.set<In::ctx, rqc::wq, wq::shampo_enable>(1U); },
@@ -239,8 +237,9 @@ TEST_CASE("a receive queue table holds each of its queues", "[rqt]") {
     CHECK(context.get<prm::rqtc::rqt_max_size>() == 4);
     CHECK(context.at<prm::rqtc::rq_num>(2).get<prm::rq_num::rq_num_>() == other);
     CHECK(refused(query_rqt(bench, rqtn, 2), Status::BAD_OUTP_LEN));
-    CHECK(bench.by_number<prm::destroy_rqt_in, prm::destroy_rqt_out, prm::destroy_rqt_in::rqtn>(
-                   Opcode::DESTROY_RQT, rqtn)
+    CHECK(bench
+              .by_number<prm::destroy_rqt_in, prm::destroy_rqt_out, prm::destroy_rqt_in::rqtn>(
+                  Opcode::DESTROY_RQT, rqtn)
               .ok());
     CHECK(bench.digest() == before);
     CHECK(refused(query_rqt(bench, rqtn, 4), Status::BAD_RES_STATE));
@@ -306,8 +305,8 @@ prm::Buffer<prm::create_tir_in> indirect_input(EthernetBench& bench, std::uint32
     tirc.set<prm::tirc::indirect_table>(rqtn);
     tirc.set<prm::tirc::transport_domain>(bench.domain);
     tirc.set<prm::tirc::rx_hash_fn>(2U);
-    tirc.set<prm::tirc::rx_hash_field_selector_outer,
-             prm::rx_hash_field_select::selected_fields>(3U);
+    tirc.set<prm::tirc::rx_hash_field_selector_outer, prm::rx_hash_field_select::selected_fields>(
+        3U);
     return in;
 }
 
@@ -323,8 +322,9 @@ TEST_CASE("direct and indirect TIRs hold what they point to", "[tir]") {
     CHECK(bench.resources().rqs.find(rqn)->users == 2);
     CHECK(bench.resources().rqts.find(rqtn)->users == 1);
     const auto destroy_tir = [&](std::uint32_t tirn) {
-        return bench.by_number<prm::destroy_tir_in, prm::destroy_tir_out,
-                               prm::destroy_tir_in::tirn>(Opcode::DESTROY_TIR, tirn);
+        return bench
+            .by_number<prm::destroy_tir_in, prm::destroy_tir_out, prm::destroy_tir_in::tirn>(
+                Opcode::DESTROY_TIR, tirn);
     };
     CHECK(destroy_tir(direct).ok());
     CHECK(destroy_tir(indirect).ok());
@@ -342,8 +342,7 @@ TEST_CASE("CREATE_TIR refuses what the card cannot do", "[tir]") {
         bench, bench.direct_tir_input(rqn),
         {
             {"queue", [](V in) { in.set<In::ctx, tirc::inline_rqn>(1U); }, Status::BAD_PARAM},
-            {"hash of one", [](V in) { in.set<In::ctx, tirc::rx_hash_fn>(1U); },
-             Status::BAD_PARAM},
+            {"hash of one", [](V in) { in.set<In::ctx, tirc::rx_hash_fn>(1U); }, Status::BAD_PARAM},
             {"dispatch", [](V in) { in.set<In::ctx, tirc::disp_type>(2U); }, Status::BAD_PARAM},
             {"table", [](V in) { in.set<In::ctx, tirc::disp_type>(1U); }, Status::BAD_PARAM},
             {"hash", [](V in) { in.set<In::ctx, tirc::rx_hash_fn>(3U); }, Status::BAD_PARAM},
@@ -372,12 +371,12 @@ TEST_CASE("CREATE_TIR refuses what the card cannot do", "[tir]") {
              },
              Status::BAD_PARAM},
         });
-    EthernetBench plain(capability(
-        {{"per_protocol_networking_offload_caps.lro_cap", "0"},
-         {"per_protocol_networking_offload_caps.tunnel_stateless_gre", "0"},
-         {"per_protocol_networking_offload_caps.tunnel_stateless_vxlan", "0"},
-         {"per_protocol_networking_offload_caps.tunnel_stateless_ip_over_ip", "0"},
-         {"per_protocol_networking_offload_caps.tunnel_stateless_geneve_rx", "0"}}));
+    EthernetBench plain(
+        capability({{"per_protocol_networking_offload_caps.lro_cap", "0"},
+                    {"per_protocol_networking_offload_caps.tunnel_stateless_gre", "0"},
+                    {"per_protocol_networking_offload_caps.tunnel_stateless_vxlan", "0"},
+                    {"per_protocol_networking_offload_caps.tunnel_stateless_ip_over_ip", "0"},
+                    {"per_protocol_networking_offload_caps.tunnel_stateless_geneve_rx", "0"}}));
     check_refusals<prm::create_tir_out>(
         plain, plain.direct_tir_input(plain.create_rq()),
         {
@@ -427,8 +426,7 @@ TEST_CASE("MODIFY_TIR changes the selected fields only", "[tir]") {
         {
             {"number", [](V v) { v.set<In::tirn>(0xffffU); }, Status::BAD_RES_STATE},
             {"hash", [](V v) { v.set<In::ctx, tirc::rx_hash_fn>(7U); }, Status::BAD_PARAM},
-            {"merge", [](V v) { v.set<In::ctx, tirc::packet_merge_mask>(8U); },
-             Status::BAD_PARAM},
+            {"merge", [](V v) { v.set<In::ctx, tirc::packet_merge_mask>(8U); }, Status::BAD_PARAM},
         });
     EthernetBench fixed(
         capability({{"per_protocol_networking_offload_caps.self_lb_en_modifiable", "0"}}));

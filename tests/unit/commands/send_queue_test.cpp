@@ -18,9 +18,8 @@ Answer<prm::destroy_sq_out> destroy(EthernetBench& bench, std::uint32_t sqn) {
 }
 
 std::uint32_t state_of(EthernetBench& bench, std::uint32_t sqn) {
-    const auto answer =
-        bench.by_number<prm::query_sq_in, prm::query_sq_out, prm::query_sq_in::sqn>(
-            Opcode::QUERY_SQ, sqn);
+    const auto answer = bench.by_number<prm::query_sq_in, prm::query_sq_out, prm::query_sq_in::sqn>(
+        Opcode::QUERY_SQ, sqn);
     REQUIRE(answer.ok());
     return answer.get<prm::query_sq_out::sq_context, sqc::state>();
 }
@@ -36,9 +35,14 @@ TEST_CASE("a send queue lives through its states and leaves nothing behind", "[s
     CHECK(sq->wq.ring.address(64).value == FirmwareBench::kQueueMemory + 0x9000 + 64);
     CHECK(sq->cqn == bench.cqn);
     CHECK(state_of(bench, sqn) == kReset);
-    for (const auto& [from, to] : std::initializer_list<std::pair<State, State>>{
-             {kReset, kReady}, {kReady, kError}, {kError, kReset}, {kReset, kReady},
-             {kReady, kReady}, {kReady, kReset}, {kReset, kError}}) {
+    for (const auto& [from, to] :
+         std::initializer_list<std::pair<State, State>>{{kReset, kReady},
+                                                        {kReady, kError},
+                                                        {kError, kReset},
+                                                        {kReset, kReady},
+                                                        {kReady, kReady},
+                                                        {kReady, kReset},
+                                                        {kReset, kError}}) {
         CHECK(bench.run<prm::modify_sq_out>(EthernetBench::modify_sq(sqn, from, to)).ok());
         CHECK(state_of(bench, sqn) == to);
     }
@@ -53,9 +57,8 @@ TEST_CASE("QUERY_SQ returns what CREATE_SQ was given", "[sq]") {
     in.view().set<prm::create_sq_in::ctx, sqc::user_index>(0x123456U);
     const auto created = bench.run<prm::create_sq_out>(in);
     REQUIRE(created.ok());
-    const auto answer =
-        bench.by_number<prm::query_sq_in, prm::query_sq_out, prm::query_sq_in::sqn>(
-            Opcode::QUERY_SQ, created.get<prm::create_sq_out::sqn>());
+    const auto answer = bench.by_number<prm::query_sq_in, prm::query_sq_out, prm::query_sq_in::sqn>(
+        Opcode::QUERY_SQ, created.get<prm::create_sq_out::sqn>());
     REQUIRE(answer.ok());
     CHECK(answer.get<prm::query_sq_out::sq_context, sqc::user_index>() == 0x123456);
     CHECK(answer.get<prm::query_sq_out::sq_context, sqc::cqn>() == bench.cqn);
@@ -90,8 +93,8 @@ TEST_CASE("CREATE_SQ refuses what the card cannot do", "[sq]") {
              Status::BAD_PARAM},
             {"real time", [](V in) { in.set<In::ctx, sqc::ts_format>(2U); }, Status::BAD_PARAM,
              syndrome::kSqTimestampFormat},
-            {"time stamp CQ",
-             [](V in) { in.set<In::ctx, sqc::ts_cqe_to_dest_cqn>(0x40U); }, Status::BAD_PARAM},
+            {"time stamp CQ", [](V in) { in.set<In::ctx, sqc::ts_cqe_to_dest_cqn>(0x40U); },
+             Status::BAD_PARAM},
             {"CQ", [](V in) { in.set<In::ctx, sqc::cqn>(0xffff0U); }, Status::BAD_PARAM},
             {"TIS", [](V in) { in.set<In::ctx, sqc::tis_num_0>(0xffff0U); }, Status::BAD_PARAM},
             {"TIS list", [](V in) { in.set<In::ctx, sqc::tis_lst_sz>(9U); }, Status::BAD_PARAM},
@@ -101,12 +104,10 @@ TEST_CASE("CREATE_SQ refuses what the card cannot do", "[sq]") {
              Status::BAD_PARAM},
             {"PD", [](V in) { in.set<In::ctx, sqc::wq, wq::pd>(0U); }, Status::BAD_PARAM},
             {"UAR", [](V in) { in.set<In::ctx, sqc::wq, wq::uar_page>(0U); }, Status::BAD_PARAM},
-            {"linked", [](V in) { in.set<In::ctx, sqc::wq, wq::wq_type>(0U); },
-             Status::BAD_PARAM},
+            {"linked", [](V in) { in.set<In::ctx, sqc::wq, wq::wq_type>(0U); }, Status::BAD_PARAM},
             {"stride", [](V in) { in.set<In::ctx, sqc::wq, wq::log_wq_stride>(7U); },
              Status::BAD_PARAM},
-            {"size", [](V in) { in.set<In::ctx, sqc::wq, wq::log_wq_sz>(16U); },
-             Status::BAD_PARAM},
+            {"size", [](V in) { in.set<In::ctx, sqc::wq, wq::log_wq_sz>(16U); }, Status::BAD_PARAM},
             {"pages", [](V in) { in.set<In::ctx, sqc::wq, wq::log_wq_sz>(7U); },
              Status::BAD_INP_LEN},
             {"doorbell", [](V in) { in.set<In::ctx, sqc::wq, wq::dbr_addr>(0x1004U); },
@@ -115,8 +116,7 @@ TEST_CASE("CREATE_SQ refuses what the card cannot do", "[sq]") {
              Status::BAD_PARAM},
             {"signature", [](V in) { in.set<In::ctx, sqc::wq, wq::wq_signature>(1U); },
              Status::BAD_PARAM},
-            {"slave", [](V in) { in.set<In::ctx, sqc::wq, wq::cd_slave>(1U); },
-             Status::BAD_PARAM},
+            {"slave", [](V in) { in.set<In::ctx, sqc::wq, wq::cd_slave>(1U); }, Status::BAD_PARAM},
             {"padding", [](V in) { in.set<In::ctx, sqc::wq, wq::end_padding_mode>(2U); },
              Status::BAD_PARAM},
             {"op_mod", [](V in) { in.set<In::op_mod>(1U); }, Status::BAD_PARAM},
@@ -126,13 +126,13 @@ TEST_CASE("CREATE_SQ refuses what the card cannot do", "[sq]") {
 }
 
 TEST_CASE("CREATE_SQ asks the Ethernet capabilities", "[sq]") {
-    EthernetBench bench(capability({{"per_protocol_networking_offload_caps.swp", "0"},
-                                    {"per_protocol_networking_offload_caps.reg_umr_sq", "0"},
-                                    {"per_protocol_networking_offload_caps.multi_pkt_send_wqe",
-                                     "0"},
-                                    {"per_protocol_networking_offload_caps."
-                                     "enhanced_multi_pkt_send_wqe",
-                                     "0"}}));
+    EthernetBench bench(
+        capability({{"per_protocol_networking_offload_caps.swp", "0"},
+                    {"per_protocol_networking_offload_caps.reg_umr_sq", "0"},
+                    {"per_protocol_networking_offload_caps.multi_pkt_send_wqe", "0"},
+                    {"per_protocol_networking_offload_caps."
+                     "enhanced_multi_pkt_send_wqe",
+                     "0"}}));
     using In = prm::create_sq_in;
     using V = prm::View<In>;
     check_refusals<prm::create_sq_out>(
@@ -180,8 +180,9 @@ TEST_CASE("what a send queue uses cannot be destroyed before it", "[sq]") {
     const std::uint32_t tisn = bench.create_tis();
     const std::uint32_t sqn = bench.create_sq(tisn);
     const auto destroy_tis = [&] {
-        return bench.by_number<prm::destroy_tis_in, prm::destroy_tis_out,
-                               prm::destroy_tis_in::tisn>(Opcode::DESTROY_TIS, tisn);
+        return bench
+            .by_number<prm::destroy_tis_in, prm::destroy_tis_out, prm::destroy_tis_in::tisn>(
+                Opcode::DESTROY_TIS, tisn);
     };
     const auto dealloc_pd = [&] {
         return bench.by_number<prm::dealloc_pd_in, prm::dealloc_pd_out, prm::dealloc_pd_in::pd>(
@@ -210,8 +211,7 @@ TEST_CASE("a rate limit is set, used by a queue and given back", "[rate_limit]")
     modify.view().set<prm::modify_sq_in::modify_bitmask>(1U);
     modify.view().set<prm::modify_sq_in::ctx, sqc::packet_pacing_rate_limit_index>(1U);
     REQUIRE(bench.run<prm::modify_sq_out>(modify).ok());
-    CHECK(refused(bench.run<prm::set_pp_rate_limit_out>(rate_input(1, 0)),
-                  Status::BAD_RES_STATE));
+    CHECK(refused(bench.run<prm::set_pp_rate_limit_out>(rate_input(1, 0)), Status::BAD_RES_STATE));
     REQUIRE(destroy(bench, sqn).ok());
     CHECK(bench.run<prm::set_pp_rate_limit_out>(rate_input(1, 0)).ok());
     CHECK(bench.function().rate_limits.empty());
@@ -232,10 +232,9 @@ TEST_CASE("SET_PP_RATE_LIMIT refuses rates and indices beyond the table", "[rate
         });
     CHECK(bench.function().rate_limits.empty());
     EthernetBench plain(capability({{"qos_cap.packet_pacing", "0"}}));
-    CHECK(refused(plain.run<prm::set_pp_rate_limit_out>(rate_input(1, 1000)),
-                  Status::BAD_PARAM));
-    EthernetBench simple(capability({{"qos_cap.packet_pacing_burst_bound", "0"},
-                                     {"qos_cap.packet_pacing_typical_size", "0"}}));
+    CHECK(refused(plain.run<prm::set_pp_rate_limit_out>(rate_input(1, 1000)), Status::BAD_PARAM));
+    EthernetBench simple(capability(
+        {{"qos_cap.packet_pacing_burst_bound", "0"}, {"qos_cap.packet_pacing_typical_size", "0"}}));
     check_refusals<prm::set_pp_rate_limit_out>(
         simple, rate_input(1, 1000),
         {
@@ -283,8 +282,9 @@ TEST_CASE("a TIS keeps its context and may change its priority", "[tis]") {
              },
              Status::BAD_PARAM},
         });
-    CHECK(bench.by_number<prm::destroy_tis_in, prm::destroy_tis_out, prm::destroy_tis_in::tisn>(
-                   Opcode::DESTROY_TIS, tisn)
+    CHECK(bench
+              .by_number<prm::destroy_tis_in, prm::destroy_tis_out, prm::destroy_tis_in::tisn>(
+                  Opcode::DESTROY_TIS, tisn)
               .ok());
     CHECK(bench.digest() == before);
     CHECK(refused(query(), Status::BAD_RES_STATE));

@@ -9,8 +9,7 @@ using prm::Status;
 using Context = prm::nic_vport_context;
 using Select = prm::modify_nic_vport_field_select;
 
-Answer<prm::query_nic_vport_context_out> query_context(EthernetBench& bench,
-                                                       std::uint32_t list = 0,
+Answer<prm::query_nic_vport_context_out> query_context(EthernetBench& bench, std::uint32_t list = 0,
                                                        std::size_t room = 0) {
     using In = prm::query_nic_vport_context_in;
     auto in = FirmwareBench::input<In>(Opcode::QUERY_NIC_VPORT_CONTEXT);
@@ -26,8 +25,8 @@ auto shown(EthernetBench& bench) {
 }
 
 prm::Buffer<prm::modify_nic_vport_context_in> modify_input(std::size_t list_elements = 0) {
-    return FirmwareBench::input<prm::modify_nic_vport_context_in>(
-        Opcode::MODIFY_NIC_VPORT_CONTEXT, 0, list_elements * 8);
+    return FirmwareBench::input<prm::modify_nic_vport_context_in>(Opcode::MODIFY_NIC_VPORT_CONTEXT,
+                                                                  0, list_elements * 8);
 }
 
 template <class SelectField, class Field>
@@ -133,8 +132,8 @@ TEST_CASE("MODIFY_NIC_VPORT_CONTEXT refuses what does not fit", "[vport]") {
     check(list_input(3, {}));
     check(list_input(0, std::vector<std::uint64_t>(129, 0x020000000001)));
     auto truncated = list_input(0, {0x020000000001});
-    truncated.view().set<prm::modify_nic_vport_context_in::nic_vport_context,
-                         Context::allowed_list_size>(2U);
+    truncated.view()
+        .set<prm::modify_nic_vport_context_in::nic_vport_context, Context::allowed_list_size>(2U);
     check(truncated, Status::BAD_INP_LEN);
     auto other = set_field<Select::mtu, Context::mtu>(1500);
     other.view().set<prm::modify_nic_vport_context_in::other_vport>(1U);
@@ -151,12 +150,12 @@ TEST_CASE("MODIFY_NIC_VPORT_CONTEXT refuses what does not fit", "[vport]") {
     CHECK(refused(plain.run<Out>(set_field<Select::roce_en, Context::roce_en>(1)),
                   Status::BAD_PARAM));
     CHECK(plain.run<Out>(set_field<Select::roce_en, Context::roce_en>(0)).ok());
-    CHECK(refused(plain.run<Out>(set_field<Select::disable_uc_local_lb,
-                                           Context::disable_uc_local_lb>(1)),
-                  Status::BAD_PARAM));
-    CHECK(refused(plain.run<Out>(set_field<Select::disable_mc_local_lb,
-                                           Context::disable_mc_local_lb>(1)),
-                  Status::BAD_PARAM));
+    CHECK(refused(
+        plain.run<Out>(set_field<Select::disable_uc_local_lb, Context::disable_uc_local_lb>(1)),
+        Status::BAD_PARAM));
+    CHECK(refused(
+        plain.run<Out>(set_field<Select::disable_mc_local_lb, Context::disable_mc_local_lb>(1)),
+        Status::BAD_PARAM));
 }
 
 Answer<prm::query_vport_state_out> query_state(EthernetBench& bench, std::uint32_t op_mod) {
@@ -220,6 +219,23 @@ TEST_CASE("vport counters are shown and cleared", "[vport]") {
                   Status::BAD_PARAM));
 }
 
+TEST_CASE("QUERY_VNIC_ENV counts refused commands", "[vport]") {
+    EthernetBench bench(
+        capability({{"per_protocol_networking_offload_caps.max_vxlan_udp_ports", "0"}}));
+    using In = prm::query_vnic_env_in;
+    using Out = prm::query_vnic_env_out;
+    using Statistics = prm::vnic_diagnostic_statistics;
+    CHECK(refused(query_context(bench, 3), Status::BAD_PARAM));
+    using Add = prm::add_vxlan_udp_dport_in;
+    auto add = FirmwareBench::input<Add>(Opcode::ADD_VXLAN_UDP_DPORT);
+    add.view().set<Add::vxlan_udp_port>(4789U);
+    CHECK(refused(bench.run<prm::add_vxlan_udp_dport_out>(add), Status::LIM_ERR));
+    const auto answer = bench.run<Out>(FirmwareBench::input<In>(Opcode::QUERY_VNIC_ENV));
+    REQUIRE(answer.ok());
+    CHECK(answer.get<Out::vport_env, Statistics::invalid_command>() == 2);
+    CHECK(answer.get<Out::vport_env, Statistics::quota_exceeded_command>() == 1);
+}
+
 TEST_CASE("QUERY_VNIC_ENV counts the queues in error", "[vport]") {
     EthernetBench bench;
     using In = prm::query_vnic_env_in;
@@ -227,8 +243,7 @@ TEST_CASE("QUERY_VNIC_ENV counts the queues in error", "[vport]") {
     const auto errors = [&] {
         const auto answer = bench.run<Out>(FirmwareBench::input<In>(Opcode::QUERY_VNIC_ENV));
         REQUIRE(answer.ok());
-        return answer.get<Out::vport_env,
-                          prm::vnic_diagnostic_statistics::total_error_queues>();
+        return answer.get<Out::vport_env, prm::vnic_diagnostic_statistics::total_error_queues>();
     };
     CHECK(errors() == 0);
     const std::uint32_t sqn = bench.create_sq(bench.create_tis());
@@ -372,14 +387,14 @@ TEST_CASE("scheduling elements form a tree that is taken down from the leaves", 
         in.view().set<In::scheduling_element_id>(number);
         return bench.run<prm::query_scheduling_element_out>(in);
     };
-    CHECK(query(leaf_id).get<prm::query_scheduling_element_out::scheduling_context,
-                             Element::bw_share>() == 50);
+    CHECK(query(leaf_id)
+              .get<prm::query_scheduling_element_out::scheduling_context, Element::bw_share>() ==
+          50);
     using V = prm::View<Modify>;
     check_refusals<prm::modify_scheduling_element_out>(
         bench, modify,
         {
-            {"share",
-             [](V in) { in.set<Modify::scheduling_context, Element::bw_share>(101U); },
+            {"share", [](V in) { in.set<Modify::scheduling_context, Element::bw_share>(101U); },
              Status::BAD_PARAM},
             {"mask", [](V in) { in.set<Modify::modify_bitmask>(4U); }, Status::BAD_PARAM},
             {"number", [](V in) { in.set<Modify::scheduling_element_id>(99U); },
@@ -392,8 +407,7 @@ TEST_CASE("scheduling elements form a tree that is taken down from the leaves", 
     check_refusals<Out>(
         bench, element_input(4, root_id),
         {
-            {"hierarchy", [](C in) { in.set<In::scheduling_hierarchy>(2U); },
-             Status::BAD_PARAM},
+            {"hierarchy", [](C in) { in.set<In::scheduling_hierarchy>(2U); }, Status::BAD_PARAM},
             {"type", [](C in) { in.set<In::scheduling_context, Element::element_type>(1U); },
              Status::BAD_PARAM},
             {"no parent",
