@@ -30,7 +30,7 @@ constexpr std::array<MatchField, 20> kHeaderFields{{
     {"src_ipv4_src_ipv6", "sip"}, {"dst_ipv4_dst_ipv6", "dip"},
 }};
 
-constexpr std::array<MatchField, 17> kMiscFields{{
+constexpr std::array<MatchField, 16> kMiscFields{{
     {"misc_parameters.outer_second_prio", "outer_second_prio"},
     {"misc_parameters.outer_second_cfi", "outer_second_cfi"},
     {"misc_parameters.outer_second_vid", "outer_second_vid"},
@@ -47,7 +47,6 @@ constexpr std::array<MatchField, 17> kMiscFields{{
     {"misc_parameters.source_port", "source_eswitch_port"},
     {"misc_parameters.source_vhca_port", "source_vhca_port"},
     {"misc_parameters.bth_dst_qp", "bth_dst_qp"},
-    {"misc_parameters.bth_opcode", "bth_opcode"},
 }};
 
 struct Place {
