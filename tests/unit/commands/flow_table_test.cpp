@@ -55,7 +55,8 @@ TEST_CASE("tables are chained by misses, and the next one is held", "[flow_table
 }
 
 TEST_CASE("CREATE_FLOW_TABLE refuses what the card's tables cannot do", "[flow_table]") {
-    EthernetBench bench;
+    EthernetBench bench(
+        capability({{kRx + "max_ft_level", "64"}, {kRx + "log_max_ft_size", "22"}}));
     using In = prm::create_flow_table_in;
     using V = prm::View<In>;
     check_refusals<prm::create_flow_table_out>(

@@ -221,7 +221,7 @@ TEST_CASE("vport counters are shown and cleared", "[vport]") {
 
 TEST_CASE("QUERY_VNIC_ENV counts refused commands", "[vport]") {
     EthernetBench bench(
-        capability({{"per_protocol_networking_offload_caps.max_vxlan_udp_ports", "0"}}));
+        capability({{"per_protocol_networking_offload_caps.max_vxlan_udp_ports", "1"}}));
     using In = prm::query_vnic_env_in;
     using Out = prm::query_vnic_env_out;
     using Statistics = prm::vnic_diagnostic_statistics;
@@ -229,6 +229,8 @@ TEST_CASE("QUERY_VNIC_ENV counts refused commands", "[vport]") {
     using Add = prm::add_vxlan_udp_dport_in;
     auto add = FirmwareBench::input<Add>(Opcode::ADD_VXLAN_UDP_DPORT);
     add.view().set<Add::vxlan_udp_port>(4789U);
+    REQUIRE(bench.run<prm::add_vxlan_udp_dport_out>(add).ok());
+    add.view().set<Add::vxlan_udp_port>(8472U);
     CHECK(refused(bench.run<prm::add_vxlan_udp_dport_out>(add), Status::LIM_ERR));
     const auto answer = bench.run<Out>(FirmwareBench::input<In>(Opcode::QUERY_VNIC_ENV));
     REQUIRE(answer.ok());
