@@ -57,7 +57,7 @@ model::ResourceLimits limits_from(const model::Capabilities& capabilities,
     limits[ObjectKind::packet_reformat] = 1U << 16;
     limits[ObjectKind::scheduling_element] = 1U << 10;
     limits[ObjectKind::vxlan_udp_dport] = static_cast<std::uint32_t>(std::max<std::uint64_t>(
-        capabilities.max_value("per_protocol_networking_offload_caps", "max_vxlan_udp_ports"), 1));
+        capabilities.max_value("per_protocol_networking_offload_caps", "max_vxlan_udp_ports"), 4));
     return limits;
 }
 

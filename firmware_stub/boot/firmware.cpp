@@ -187,8 +187,9 @@ void Firmware::function_reset(FunctionId id, model::ResetKind kind) {
     unit.segment.reset();
 }
 
-// Requests of a function that lost bus mastering fail at the bus; nothing is kept for later.
-void Firmware::bus_master_changed(FunctionId, bool) {}
+void Firmware::bus_master_changed(FunctionId id, bool enabled) {
+    if (enabled) units_.at(id.value)->state.queues().bus_master_enabled();
+}
 
 bool Firmware::gateway_read(FunctionId, std::uint16_t, std::uint32_t, std::uint32_t&) {
     return false;

@@ -14,9 +14,6 @@ using prm::Status;
 using prm::View;
 
 constexpr std::uint32_t kEqeBytes = 64;
-constexpr std::uint32_t kStateArmed = 0x9;
-constexpr std::uint32_t kStateFired = 0xa;
-constexpr std::uint32_t kStatusOverflow = 0x9;
 
 Reply create_eq(CommandContext& context, ConstView<prm::create_eq_in> in,
                 View<prm::create_eq_out> out) {
@@ -50,22 +47,17 @@ Reply create_eq(CommandContext& context, ConstView<prm::create_eq_in> in,
     const auto context_bytes = eqc.bytes();
     std::copy(context_bytes.begin(), context_bytes.end(), eq->context.begin());
     function.resources().hold(*eq, {model::ObjectKind::uar, eqc.get<prm::eqc::uar_page>()});
-    function.queues().created(*eq);
     out.set<prm::create_eq_out::eq_number>(eq->id.number);
     return accept();
 }
 
 Reply query_eq(CommandContext& context, ConstView<prm::query_eq_in> in,
                View<prm::query_eq_out> out) {
-    const model::Eq* eq =
-        context.function.resources().eqs.find(in.get<prm::query_eq_in::eq_number>());
+    model::Eq* eq = context.function.resources().eqs.find(in.get<prm::query_eq_in::eq_number>());
     if (eq == nullptr) return no_such_object();
+    context.function.queues().refresh(*eq);
     const auto eqc = out.nested<prm::query_eq_out::eq_context_entry>();
     std::copy(eq->context.begin(), eq->context.end(), eqc.bytes().begin());
-    eqc.set<prm::eqc::st>(eq->armed ? kStateArmed : kStateFired);
-    eqc.set<prm::eqc::status>(eq->overrun ? kStatusOverflow : 0);
-    eqc.set<prm::eqc::consumer_counter>(eq->consumer & 0xffffffU);
-    eqc.set<prm::eqc::producer_counter>(eq->producer & 0xffffffU);
     return accept();
 }
 
