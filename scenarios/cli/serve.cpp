@@ -56,6 +56,8 @@ int run_serve(const Arguments& arguments) {
         "seed", po::value<std::uint64_t>()->default_value(1), "seed of names and random streams")(
         "set", po::value<std::vector<std::string>>()->composing(),
         "KEY=VALUE: override a value of the cards' data, e.g. timing.command.query=5us")(
+        "record", po::value<std::string>(),
+        "write what the driver does to this file, FILE.cardN each if there are several cards")(
         "host", po::value<std::string>()->default_value("broadwell_e5_2630v4"), "host profile")(
         "trace-messages", "log every vfio-user message");
     po::variables_map values;
@@ -83,7 +85,9 @@ int run_serve(const Arguments& arguments) {
     spdlog::set_default_logger(spdlog::stderr_logger_mt("cxsim"));
     spdlog::set_pattern("%H:%M:%S.%e %^%l%$ %v");
 
-    ServeLoop loop(values.count("trace-messages") != 0);
+    ServeLoop loop(values.count("trace-messages") != 0,
+                   values.count("set") != 0 ? values["set"].as<std::vector<std::string>>()
+                                            : std::vector<std::string>{});
     std::vector<std::unique_ptr<RefusalLog>> logs;
     for (std::size_t i = 0; i < cards.size(); ++i) {
         CardSetup setup;
@@ -96,6 +100,10 @@ int run_serve(const Arguments& arguments) {
         loop.add(setup, sockets[i]);
         logs.push_back(std::make_unique<RefusalLog>(setup.name));
         loop.cards().back()->card().firmware().add_observer(logs.back().get());
+        if (values.count("record") != 0) {
+            const std::string path = values["record"].as<std::string>();
+            loop.record(i, cards.size() == 1 ? path : fmt::format("{}.{}", path, setup.name));
+        }
         spdlog::info("{}: {} at {}", setup.name, setup.model, sockets[i]);
     }
     if (values.count("control") != 0) loop.open_control(values["control"].as<std::string>());

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <chrono>
+#include <fstream>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,6 +13,8 @@
 #include "model/sim/kernel.h"
 #include "pcie/guest/vfio_function.h"
 #include "pcie/vfio_user/server.h"
+#include "scenarios/prm_tools/card_tap.h"
+#include "scenarios/prm_tools/recorder.h"
 #include "scenarios/testbed/card.h"
 
 namespace cxsim::scenarios {
@@ -37,6 +41,7 @@ class ServedCard : public pcie::InterruptSink {
     /// Throws std::runtime_error when the socket cannot be made.
     void listen(vfio_user::Server& server, const std::string& path);
     Card& card() { return card_; }
+    CardTap& tap() { return tap_; }
     const pcie::VfioFunction& function() const { return function_; }
     const std::string& socket() const { return socket_; }
     const vfio_user::Endpoint* endpoint() const { return endpoint_; }
@@ -45,6 +50,7 @@ class ServedCard : public pcie::InterruptSink {
                    const pcie::MsixMessage& message) override;
 
   private:
+    CardTap tap_;
     Card card_;
     pcie::GuestHostMemory memory_;
     pcie::VfioFunction function_;
@@ -52,15 +58,53 @@ class ServedCard : public pcie::InterruptSink {
     vfio_user::Endpoint* endpoint_ = nullptr;
 };
 
+/// A client of the control socket that watches what a card's driver does, as a recording.
+class Watcher {
+  public:
+    Watcher(ServedCard& card, std::vector<std::string> overrides, vfio_user::UniqueFd client);
+    ~Watcher();
+    Watcher(const Watcher&) = delete;
+    Watcher& operator=(const Watcher&) = delete;
+
+    /// Sends what waits. False when the client has gone or does not keep up.
+    bool send();
+    bool waiting() const { return !pending_.empty(); }
+    int fd() const { return client_.get(); }
+
+  private:
+    ServedCard& card_;
+    vfio_user::UniqueFd client_;
+    std::string pending_;
+    std::unique_ptr<Recorder> recorder_;
+};
+
+/// Writes what the driver of a card does to a file, until the serve ends.
+class FileRecording {
+  public:
+    /// Throws std::runtime_error when the file cannot be written.
+    FileRecording(ServedCard& card, std::vector<std::string> overrides, const std::string& path);
+    ~FileRecording();
+    FileRecording(const FileRecording&) = delete;
+    FileRecording& operator=(const FileRecording&) = delete;
+
+  private:
+    ServedCard& card_;
+    std::ofstream file_;
+    std::unique_ptr<Recorder> recorder_;
+};
+
 class ServeLoop {
   public:
-    explicit ServeLoop(bool trace_messages);
+    /// `overrides` of the cards' data, for the headers of recordings.
+    explicit ServeLoop(bool trace_messages, std::vector<std::string> overrides = {});
 
     void add(const CardSetup& setup, const std::string& socket);
     void open_control(const std::string& path);
+    /// Records the card that was added as number `index`.
+    void record(std::size_t index, const std::string& path);
     /// Until SIGINT or SIGTERM, or `until` of simulated time.
     void run();
-    /// What `ctl` asks for: "status", "status json".
+    /// What `ctl` asks for: "status".
     std::string answer(const std::string& question);
     std::vector<std::unique_ptr<ServedCard>>& cards() { return cards_; }
     model::Kernel& kernel() { return kernel_; }
@@ -68,12 +112,17 @@ class ServeLoop {
   private:
     void synchronise();
     void serve_control();
+    void watch(const std::string& question, vfio_user::UniqueFd client);
+    void feed_watchers();
     void wait();
 
     model::Kernel kernel_;
     HostClock clock_;
     vfio_user::Server server_;
+    std::vector<std::string> overrides_;
     std::vector<std::unique_ptr<ServedCard>> cards_;
+    std::vector<std::unique_ptr<FileRecording>> recordings_;
+    std::vector<std::unique_ptr<Watcher>> watchers_;
     std::string control_path_;
     vfio_user::UniqueFd control_;
 };

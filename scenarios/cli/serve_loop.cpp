@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -58,10 +59,11 @@ constexpr model::Picoseconds kIdle = model::milliseconds(100);
 
 ServedCard::ServedCard(model::Kernel& kernel, const CardSetup& setup,
                        std::function<void()> synchronise)
-    : card_(kernel, setup),
+    : card_(kernel, tap_.tapped(setup)),
       memory_(card_.endpoint().functions()),
       function_(card_.endpoint(), model::FunctionId{0}, kernel.calendar(),
                 std::move(synchronise)) {
+    tap_.attach(card_, kernel);
     card_.endpoint().attach(static_cast<pcie::HostMemory&>(memory_));
     card_.endpoint().attach(static_cast<pcie::InterruptSink&>(*this));
 }
@@ -78,7 +80,12 @@ void ServedCard::interrupt(model::FunctionId, unsigned vector, const pcie::MsixM
     function_.interrupt(vector);
 }
 
-ServeLoop::ServeLoop(bool trace_messages) : server_(server_options(trace_messages)) {}
+ServeLoop::ServeLoop(bool trace_messages, std::vector<std::string> overrides)
+    : server_(server_options(trace_messages)), overrides_(std::move(overrides)) {}
+
+void ServeLoop::record(std::size_t index, const std::string& path) {
+    recordings_.push_back(std::make_unique<FileRecording>(*cards_.at(index), overrides_, path));
+}
 
 void ServeLoop::add(const CardSetup& setup, const std::string& socket) {
     auto card = std::make_unique<ServedCard>(kernel_, setup, [this] { synchronise(); });
@@ -133,10 +140,29 @@ void ServeLoop::run() {
             kernel_.run_until(std::min(target, kernel_.now() + kSlice));
         }
         const auto handled = server_.dispatch();
+        feed_watchers();
         const bool behind = kernel_.now() + kSlice < clock_.now();
         if (!behind && (!handled.ok() || handled.value() == 0)) wait();
     }
     if (!control_path_.empty()) ::unlink(control_path_.c_str());
+}
+
+// "watch [CARD]": from now on the client gets a recording of that card, until it goes.
+void ServeLoop::watch(const std::string& question, vfio_user::UniqueFd client) {
+    std::size_t index = 0;
+    const auto blank = question.find(' ');
+    const std::string number = blank == std::string::npos ? "0" : question.substr(blank + 1);
+    const auto parsed = std::from_chars(number.data(), number.data() + number.size(), index);
+    if (parsed.ec != std::errc{} || index >= cards_.size()) {
+        const std::string reply = nlohmann::ordered_json{{"error", "no card " + number}}.dump();
+        (void)::send(client.get(), reply.data(), reply.size(), MSG_NOSIGNAL);
+        return;
+    }
+    watchers_.push_back(std::make_unique<Watcher>(*cards_[index], overrides_, std::move(client)));
+}
+
+void ServeLoop::feed_watchers() {
+    std::erase_if(watchers_, [](const auto& watcher) { return !watcher->send(); });
 }
 
 // One line in, an answer out, connection closed: no client can hold the loop up.
@@ -154,6 +180,10 @@ void ServeLoop::serve_control() {
         question.append(buffer, static_cast<std::size_t>(n));
     }
     question = question.substr(0, question.find('\n'));
+    if (question.starts_with("watch")) {
+        watch(question, std::move(client));
+        return;
+    }
     const std::string reply = answer(question);
     std::size_t sent = 0;
     while (sent < reply.size()) {

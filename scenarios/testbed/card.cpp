@@ -151,8 +151,9 @@ Card::Card(model::Kernel& kernel, const CardSetup& setup)
       endpoint_(std::make_unique<pcie::Endpoint>(
           (setup.name + "_endpoint").c_str(), kernel.calendar(), endpoint_config(*data_, board_),
           pcie::builtin_host_profile(setup.host_profile))),
-      firmware_(std::make_unique<firmware_stub::Firmware>(firmware_config_, *endpoint_,
-                                                          kernel.calendar())) {
+      firmware_(std::make_unique<firmware_stub::Firmware>(
+          firmware_config_, setup_.wrap_bus ? setup_.wrap_bus(*endpoint_) : *endpoint_,
+          kernel.calendar())) {
     endpoint_->attach(*firmware_);
 }
 

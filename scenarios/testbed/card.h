@@ -2,6 +2,7 @@
 // One simulated card put together from its data: endpoint and firmware.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -19,6 +20,8 @@ struct CardSetup {
     std::string host_profile = "broadwell_e5_2630v4";
     std::uint64_t seed = 1;
     std::uint16_t instance = 0;          ///< numbers the boards of one simulation
+    /// Puts a bus of the caller between firmware and endpoint, e.g. one that traces. Null: none.
+    std::function<model::HostBus&(model::HostBus& endpoint)> wrap_bus;
 };
 
 class Card {
