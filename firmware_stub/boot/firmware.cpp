@@ -23,7 +23,9 @@ class Firmware::Unit : public CommandExecutor {
     Unit(Firmware& firmware, FunctionId id, model::HostBus& host)
         : firmware_(firmware),
           state(id, firmware.config_, host, firmware.calendar_, *this),
-          segment(firmware.config_, state, firmware.calendar_) {}
+          segment(firmware.config_, state, firmware.calendar_) {
+        segment.on_disabled([&firmware] { firmware.interface_disabled(); });
+    }
 
     void accepted(Command& command) override {
         state.resources().eqs.for_each([&](const model::Eq& eq) {
@@ -137,6 +139,42 @@ void Firmware::set_port_admin(bool up) {
     }
 }
 
+void Firmware::send_sync_event(prm::SyncResetState state) {
+    prm::Buffer<prm::general_event> event;
+    event.view().set<prm::general_event::sync_rst_state>(state);
+    for (auto& unit : units_) {
+        unit->state.queues().post_event(
+            calendar_.now(), prm::EventType::GENERAL_EVENT,
+            static_cast<std::uint8_t>(prm::GeneralSubtype::PCI_SYNC_FOR_FW_UPDATE_EVENT),
+            event.bytes());
+    }
+}
+
+bool Firmware::start_update_reset() {
+    if (update_reset_ != UpdateReset::idle) return false;
+    update_reset_ = UpdateReset::negotiating;
+    send_sync_event(prm::SyncResetState::RESET_REQUEST);
+    return true;
+}
+
+void Firmware::answer_update_reset(bool agreed) {
+    if (update_reset_ != UpdateReset::negotiating) return;
+    update_reset_ = agreed ? UpdateReset::now : UpdateReset::idle;
+    send_sync_event(agreed ? prm::SyncResetState::RESET_NOW : prm::SyncResetState::RESET_ABORT);
+}
+
+// The last thing a driver does before an agreed reset: now the firmware may restart.
+void Firmware::interface_disabled() {
+    if (update_reset_ != UpdateReset::now) return;
+    update_reset_ = UpdateReset::idle;
+    for (auto& unit : units_) {
+        unit->state.reset();
+        unit->segment.reboot();
+    }
+    port_.reset();
+    describe_node();
+}
+
 void Firmware::raise_internal_error(FunctionId id, std::uint8_t syndrome,
                                     std::uint16_t extended_syndrome) {
     FunctionState& state = function(id);
@@ -180,6 +218,7 @@ void Firmware::function_reset(FunctionId id, model::ResetKind kind) {
         }
         port_.reset();
         describe_node();
+        update_reset_ = UpdateReset::idle;
         return;
     }
     Unit& unit = *units_.at(id.value);

@@ -57,6 +57,15 @@ class Firmware : public model::FunctionTarget {
     /// PAOS: the port is switched; functions hear of a change of its operational state.
     void set_port_admin(bool up);
 
+    /// Firmware update by reset (MFRL): negotiated with the driver by GENERAL_EVENTs, carried out
+    /// when the driver has disabled its interface.
+    enum class UpdateReset : std::uint8_t { idle, negotiating, now };
+    UpdateReset update_reset() const { return update_reset_; }
+    /// False if one is under way already.
+    bool start_update_reset();
+    /// The driver's answer to the request.
+    void answer_update_reset(bool agreed);
+
     /// Sends a PAGE_REQUEST event if a function's pages ran low or over.
     void balance_pages(FunctionState& function);
 
@@ -95,6 +104,8 @@ class Firmware : public model::FunctionTarget {
     class Unit;
 
     void describe_node();
+    void interface_disabled();
+    void send_sync_event(prm::SyncResetState state);
     void finish(FunctionState& function, const Command& command, DeliveryStatus delivery,
                 const Reply& reply);
 
@@ -104,6 +115,7 @@ class Firmware : public model::FunctionTarget {
     std::vector<std::unique_ptr<Unit>> units_;
     std::vector<CommandObserver*> observers_;
     Counters counters_;
+    UpdateReset update_reset_ = UpdateReset::idle;
     std::map<std::uint16_t, OpcodeStatistics> statistics_;
 };
 

@@ -37,11 +37,15 @@ constexpr std::uint32_t kSeverityError = 3;
 
 }  // namespace
 
-void InitSegment::reset() {
+void InitSegment::reboot() {
     booted_at_ = calendar_.now();
     ready_at_ = booted_at_ + config_.initialisation_time;
     queue_address_high_ = 0;
     queue_address_low_ = 0;
+}
+
+void InitSegment::reset() {
+    reboot();
     nic_interface_ = kNicFull;
 }
 
@@ -135,6 +139,7 @@ void InitSegment::write_dword(Picoseconds arrival, std::uint64_t offset, std::ui
                                          queue_address_low_};
         if (nic_interface_ == kNicDisabled && before != kNicDisabled) {
             function_.tear_down();  // fast teardown: the driver takes the function away
+            if (disabled_) disabled_();
         } else if (nic_interface_ == kNicFull) {
             function_.commands().configure(address, config_.log_command_slots,
                                            config_.log_command_stride);

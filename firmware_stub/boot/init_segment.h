@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 
 #include "firmware_stub/boot/config.h"
@@ -28,6 +29,11 @@ class InitSegment {
     void read(std::uint64_t offset, std::span<std::byte> into) const;
     void write(model::Picoseconds arrival, std::uint64_t offset, std::span<const std::byte> from);
 
+    /// Called when the driver has disabled the interface (nic_interface), after the teardown.
+    void on_disabled(std::function<void()> callback) { disabled_ = std::move(callback); }
+
+    /// The firmware restarts by itself: as reset(), but the driver's nic_interface stays.
+    void reboot();
     /// The firmware boots from here: initializing until its initialisation time is over.
     void reset();
     bool initializing(model::Picoseconds at) const { return at < ready_at_; }
@@ -49,6 +55,7 @@ class InitSegment {
     std::uint32_t queue_address_high_ = 0;
     std::uint32_t queue_address_low_ = 0;  ///< bits 31:12 of the address
     std::uint32_t nic_interface_ = kNicFull;
+    std::function<void()> disabled_;
 };
 
 }  // namespace cxsim::firmware_stub

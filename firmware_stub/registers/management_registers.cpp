@@ -92,20 +92,56 @@ Reply read_mcqi(CommandContext& context, View<prm::mcqi_reg> reg) {
     return accept();
 }
 
-// ---- MFRL: which resets the card can do after an update. No live update is modelled, so the only
-// level offered is the one that needs a power cycle; a request for another is refused.
+// ---- MFRL: reset to activate firmware. The image that comes up again is the one that ran.
 
+constexpr std::uint32_t kLevelPciReset = 1U << 3;
 constexpr std::uint32_t kLevelPowerCycle = 1U << 6;
+constexpr std::uint32_t kTypeFullChip = 1U << 0;
 
-Reply read_mfrl(CommandContext&, View<prm::mfrl_reg> reg) {
+bool has_mfrl(const FirmwareConfig& config) {
+    const model::CapabilityImage* mcam = config.capabilities->register_group("mcam_reg", 0);
+    return mcam != nullptr && mcam->get("mng_access_reg_cap_mask.access_regs.mfrl") != 0;
+}
+
+Reply read_mfrl(CommandContext& context, View<prm::mfrl_reg> reg) {
+    if (!has_mfrl(context.firmware.config())) {
+        return refuse(Status::BAD_PARAM, syndrome::kRegisterUnknown, "register not known");
+    }
     reg.clear();
-    reg.set<prm::mfrl_reg::reset_level>(kLevelPowerCycle);
+    reg.set<prm::mfrl_reg::reset_level>(kLevelPciReset | kLevelPowerCycle);
+    reg.set<prm::mfrl_reg::reset_type>(kTypeFullChip);
     return accept();
 }
 
-Reply write_mfrl(CommandContext&, View<prm::mfrl_reg>) {
-    return refuse(Status::BAD_SYS_STATE, syndrome::kRegisterSystemState,
-                  "no firmware update is waiting for a reset");
+Reply write_mfrl(CommandContext& context, View<prm::mfrl_reg> reg) {
+    enum Response : std::uint32_t { kNone = 0, kAcknowledge = 1, kRefuse = 2 };
+    Firmware& firmware = context.firmware;
+    if (!has_mfrl(firmware.config())) {
+        return refuse(Status::BAD_PARAM, syndrome::kRegisterUnknown, "register not known");
+    }
+    if (reg.get<prm::mfrl_reg::reset_level>() != kLevelPciReset) {
+        return refuse(Status::BAD_PARAM, "reset_level not supported");
+    }
+    if (reg.get<prm::mfrl_reg::rst_type_sel>() != 0) {
+        return refuse(Status::BAD_PARAM, "reset type not supported");
+    }
+    if (reg.get<prm::mfrl_reg::pci_sync_for_fw_update_start>() != 0) {
+        if (!firmware.start_update_reset()) {
+            return refuse(Status::BAD_SYS_STATE, syndrome::kRegisterSystemState,
+                          "a reset is under way");
+        }
+        return accept();
+    }
+    const auto response = reg.get<prm::mfrl_reg::pci_sync_for_fw_update_resp>();
+    if (response != kAcknowledge && response != kRefuse) {
+        return refuse(Status::BAD_PARAM, "neither a start nor an answer");
+    }
+    if (firmware.update_reset() != Firmware::UpdateReset::negotiating) {
+        return refuse(Status::BAD_SYS_STATE, syndrome::kRegisterSystemState,
+                      "no reset was asked for");
+    }
+    firmware.answer_update_reset(response == kAcknowledge);
+    return accept();
 }
 
 // ---- NODE_DESC

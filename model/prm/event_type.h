@@ -73,6 +73,14 @@ enum class GeneralSubtype : std::uint8_t {
     PCI_SYNC_FOR_FW_UPDATE_EVENT = 0x8,
 };
 
+/// `sync_rst_state` of a GENERAL_EVENT of subtype PCI_SYNC_FOR_FW_UPDATE_EVENT.
+enum class SyncResetState : std::uint8_t {
+    RESET_REQUEST = 0x0,
+    RESET_NOW = 0x1,
+    RESET_ABORT = 0x2,
+    RESET_UNLOAD = 0x3,
+};
+
 struct EventTypeInfo {
     EventType type;
     std::string_view name;

@@ -16,6 +16,11 @@ constexpr std::uint32_t kEqUpdate = prm::uar_page::eq_update::kOffset / 8;
 constexpr std::uint32_t kBlueFlame = prm::uar_page::blueflame::kOffset / 8;
 constexpr std::uint32_t kBufferBytes = prm::blueflame_buffer::kBytes;
 constexpr std::uint64_t kDoorbellDwords = 0x3;
+constexpr std::uint64_t kBasicBlockDwords = 0xffff;
+// A write-combining CPU sends the 64 bytes of a BlueFlame write as one. A virtual machine traps
+// each store, and they come one by one; on a page where that was seen, a doorbell waits this long
+// for the rest of its WQE. Approximation of the CPU's buffer; whole writes never wait.
+constexpr Picoseconds kCombining = microseconds(60);
 
 }  // namespace
 
@@ -117,16 +122,41 @@ void UarPages::blue_flame(Picoseconds arrival, Uar& uar, std::uint32_t offset,
     }
     if (uar.latches == nullptr) uar.latches = std::make_unique<UarLatches>();
     UarLatches::BlueFlame& buffer = uar.latches->blue_flame[index];
-    if (start == 0) buffer.filled = 0;  // a new doorbell: what was there belongs to an older one
+    if (start == 0) {
+        // A new doorbell: what was there belongs to an older one.
+        if (state_.calendar().cancel(buffer.held)) ring_send(arrival, uar, index);
+        buffer.filled = 0;
+    } else if (buffer.filled == (std::uint64_t{1} << (start / 4)) - 1) {
+        uar.latches->piecewise = true;
+    }
     const bool had_doorbell = (buffer.filled & kDoorbellDwords) == kDoorbellDwords;
     std::ranges::copy(data, buffer.data.begin() + start);
     for (std::uint32_t dword = start / 4; dword < (start + data.size()) / 4; ++dword) {
         buffer.filled |= std::uint64_t{1} << dword;
     }
-    if (!had_doorbell && (buffer.filled & kDoorbellDwords) == kDoorbellDwords) {
-        sends_.doorbell(arrival, uar.id.number, index,
-                        std::span<const std::byte>(buffer.data).first<8>());
+    const bool whole = (buffer.filled & kBasicBlockDwords) == kBasicBlockDwords;
+    if (had_doorbell) {
+        if (whole && state_.calendar().cancel(buffer.held)) ring_send(arrival, uar, index);
+    } else if ((buffer.filled & kDoorbellDwords) == kDoorbellDwords) {
+        if (whole || !uar.latches->piecewise) {
+            ring_send(arrival, uar, index);
+        } else {
+            buffer.held = state_.calendar().schedule<&UarPages::ring_held>(
+                state_.not_before_now(arrival) + kCombining, this, {uar.id.number, index, 0});
+        }
     }
+}
+
+void UarPages::ring_held(const EventArguments& page_and_buffer) {
+    Uar* uar = state_.context.resources.uars.find(static_cast<std::uint32_t>(page_and_buffer.a));
+    if (uar == nullptr || uar->latches == nullptr) return;  // deallocated meanwhile
+    ring_send(state_.calendar().now(), *uar, static_cast<std::uint8_t>(page_and_buffer.b));
+}
+
+void UarPages::ring_send(Picoseconds arrival, Uar& uar, std::uint8_t index) {
+    const UarLatches::BlueFlame& buffer = uar.latches->blue_flame[index];
+    sends_.doorbell(arrival, uar.id.number, index,
+                    std::span<const std::byte>(buffer.data).first<8>());
 }
 
 }  // namespace cxsim::model

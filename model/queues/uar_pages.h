@@ -29,6 +29,8 @@ class UarPages {
     void ring_eq(Picoseconds arrival, const Uar& uar, bool arm, std::span<const std::byte> data);
     void blue_flame(Picoseconds arrival, Uar& uar, std::uint32_t offset,
                     std::span<const std::byte> data);
+    void ring_held(const EventArguments& page_and_buffer);
+    void ring_send(Picoseconds arrival, Uar& uar, std::uint8_t index);
 
     EngineState& state_;
     EventQueues& events_;

@@ -33,8 +33,10 @@ struct UarLatches {
     struct BlueFlame {
         std::array<std::byte, 256> data{};
         std::uint64_t filled = 0;  ///< bit per dword written since the buffer's first dword
+        EventHandle held;          ///< doorbell that waits for the rest of its WQE
     };
     std::array<BlueFlame, 8> blue_flame;
+    bool piecewise = false;  ///< BlueFlame writes arrive store by store on this page
     std::array<std::byte, 4> cq_arm{};  ///< first half of an arm doorbell
     bool cq_arm_valid = false;
 };

@@ -75,6 +75,9 @@ ALLOWED = (
             "about the host's emulated CPU model; the guest runs with mitigations=off"),
     Allowed(r"mlx5e_tc_post_act_init:.*firmware level support is missing",
             "a ConnectX-4 Lx cannot ignore flow levels; the driver says so once and goes on"),
+    Allowed(r"PCI Sync FW Update Reset Ack[.] Device reset is expected"
+            r"|Sync Reset now[.] Device is going to reset",
+            "how the driver announces the reset of `devlink dev reload action fw_activate`"),
 )
 
 REQUIRED = (
