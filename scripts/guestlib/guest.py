@@ -53,6 +53,17 @@ echo "only $seen of COUNT cards appeared on the guest's PCI bus"
 exit 1
 """
 
+_DEVLINK_SCRIPT = r"""
+for round in {1..100}; do
+    there=" $(devlink dev 2>&1 | tr '\n' ' ') " missing=
+    for name in NAMES; do [[ $there == *" $name "* ]] || missing+=" $name"; done
+    [ "$missing" ] || exit 0
+    sleep 0.05
+done
+echo "devlink does not know$missing, only$there"
+exit 1
+"""
+
 # After this many seconds without a sign of life of the probe it counts as failed.
 PROBE_SECONDS = 60.0
 _PROBE_FAILED = re.compile(r"mlx5_core.*(probe .*failed with error|probe_one.*failed)|"
@@ -219,6 +230,7 @@ class Guest:
             complete = sum(f.complete() for f in self.functions)
             if complete >= len(self.nics):
                 self.bound_after = time.monotonic() - self.launched_at
+                self._wait_for_devlink(deadline)
                 return self.functions
             failed = [r for r in self.dmesg() if _PROBE_FAILED.search(r.text)]
             if failed or patience.expired():
@@ -226,6 +238,14 @@ class Guest:
                 why = "a probe failed" if failed else f"no result in {patience.seconds:.0f} s"
                 raise GuestError(f"{complete} of {len(self.nics)} cards have driver, netdev and "
                                  f"RDMA device ({why}):\n{found}\n{self._recent_log()}")
+
+    def _wait_for_devlink(self, deadline):
+        """The driver registers its devlink instance last, behind netdev and RDMA device."""
+        names = " ".join(f"pci/{f.bdf}" for f in self.functions if f.complete())
+        script = _DEVLINK_SCRIPT.replace("NAMES", names)
+        result = self._exec.run(script, deadline)
+        if result.status != 0:
+            raise GuestError(f"{result.output.strip()}\n{self._recent_log()}")
 
     def _recent_log(self, count=100):
         return "\n".join(str(r) for r in self.dmesg()[-count:])
