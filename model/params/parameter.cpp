@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <boost/program_options.hpp>
 #include <algorithm>
 #include <numeric>
 

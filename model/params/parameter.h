@@ -6,13 +6,19 @@
 #include "model/params/ini_file.h"
 #include "model/params/value.h"
 
-#include <boost/program_options.hpp>
-
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+// Program_options' headers cost more to compile than all of ours; only the sources need them.
+namespace boost::program_options {
+class options_description;
+template <class Char>
+class basic_parsed_options;
+typedef basic_parsed_options<char> parsed_options;
+}  // namespace boost::program_options
 
 namespace cxsim::model {
 

@@ -5,6 +5,7 @@
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include <boost/program_options.hpp>
 #include <sstream>
 
 using namespace cxsim::model;
