@@ -18,6 +18,8 @@ constexpr Subcommand kSubcommands[] = {
     {"cards", "the cards there are, as a table or JSON", cxsim::scenarios::run_cards},
     {"serve", "offer cards to virtual machines over vfio-user sockets",
      cxsim::scenarios::run_serve},
+    {"bringup", "start a card with the in-process driver and tear it down again",
+     cxsim::scenarios::run_bringup},
     {"ctl", "ask a running serve for its state", cxsim::scenarios::run_ctl},
 };
 

@@ -33,14 +33,47 @@ bool is_address_list(const FieldInfo& field) {
     return field.name == "pas" && field.count == 0 && field.bit_width == 64;
 }
 
+// Destinations and counters of a flow rule share a list of 8-byte entries; the header's union is as
+// wide as its widest member, which only rules with extended destinations have.
+constexpr std::string_view kRuleList = "dest_format_flow_counter_list_auto";
+constexpr std::uint32_t kRuleEntryBits = 64;
+
+bool is_rule_list(const FieldInfo& field) {
+    return field.nested != nullptr && field.count == 0 && field.nested->name == kRuleList;
+}
+
+// A doorbell record's address in two members, the lower without its two zero bits: told as one.
+constexpr std::string_view kSplitAddress = "db_record_addr";
+constexpr std::string_view kSplitAddressHigh = "db_record_addr_h";
+
 bool is_byte_string(const FieldInfo& field) {
     return field.array && field.nested == nullptr && field.bit_width == 8;
+}
+
+// "flow_context.destination[2].destination_id"
+std::optional<Place> find_rule_entry(const LayoutInfo& layout, std::string_view path) {
+    const std::size_t bracket = path.rfind('[');
+    const std::size_t end = path.find("].", bracket == path.npos ? 0 : bracket);
+    if (bracket == path.npos || end == path.npos) return {};
+    const auto list = prm::find_path(layout, path.substr(0, bracket));
+    if (!list || !is_rule_list(*list->field)) return {};
+    std::uint32_t index = 0;
+    const char* last = path.data() + end;
+    const auto parsed = std::from_chars(path.data() + bracket + 1, last, index);
+    if (parsed.ec != std::errc{} || parsed.ptr != last || index > (1U << 20)) return {};
+    const std::string_view name = path.substr(end + 2);
+    auto member = prm::find_path(prm::layout_info<prm::dest_format_struct>(), name);
+    if (!member) member = prm::find_path(prm::layout_info<prm::flow_counter_list>(), name);
+    if (!member) return {};
+    return Place{list->bit_offset + index * kRuleEntryBits + member->bit_offset, member->bit_width,
+                 ValueForm::number};
 }
 
 }  // namespace
 
 /// Bits of the message that have not been told yet.
 struct Message::Walk {
+    std::span<const std::byte> before;  // the whole message
     std::vector<std::byte> rest;
     std::vector<NamedValue> found;
 
@@ -143,6 +176,16 @@ void Message::visit_field(Walk& walk, const FieldInfo& field, std::uint32_t base
         walk.found.push_back(std::move(value));
         return;
     }
+    if (field.name == kSplitAddressHigh && start + 64 <= walk.bits()) {
+        if (walk.any(start, start + 64)) {
+            emit(walk, start, 64, prefix + std::string(kSplitAddress), kSplitAddress);
+        }
+        return;
+    }
+    if (is_rule_list(field)) {
+        visit_rule_list(walk, base, start, prefix + std::string(field.name));
+        return;
+    }
     const std::uint32_t count =
         field.count > 0 ? field.count : (walk.bits() - start) / std::max(1U, field.bit_width);
     if (!walk.any(start, start + count * field.bit_width)) return;
@@ -175,6 +218,19 @@ void Message::visit_field(Walk& walk, const FieldInfo& field, std::uint32_t base
     }
 }
 
+void Message::visit_rule_list(Walk& walk, std::uint32_t context, std::uint32_t start,
+                              const std::string& name) const {
+    const prm::ConstView<prm::flow_context> rule(
+        std::span<const std::byte>(walk.before).subspan(context / 8));
+    if (rule.get<prm::flow_context::extended_destination>() != 0) return;  // raw dwords
+    const auto destinations = rule.get<prm::flow_context::destination_list_size>();
+    for (std::uint32_t i = 0; start + (i + 1) * kRuleEntryBits <= walk.bits(); ++i) {
+        const LayoutInfo& entry = i < destinations ? prm::layout_info<prm::dest_format_struct>()
+                                                   : prm::layout_info<prm::flow_counter_list>();
+        visit(walk, entry, start + i * kRuleEntryBits, fmt::format("{}[{}].", name, i));
+    }
+}
+
 void Message::visit(Walk& walk, const LayoutInfo& layout, std::uint32_t base,
                     const std::string& prefix) const {
     if (layout.is_union && !union_member_.empty()) {
@@ -190,7 +246,7 @@ void Message::visit(Walk& walk, const LayoutInfo& layout, std::uint32_t base,
 }
 
 std::vector<NamedValue> Message::decode(std::span<const std::byte> data) const {
-    Walk walk{{data.begin(), data.end()}, {}};
+    Walk walk{data, {data.begin(), data.end()}, {}};
     if (section_ && data.size() > section_->offset) {
         visit(walk, *section_->layout, section_->offset * 8, std::string(section_->name) + ".");
     }
@@ -223,6 +279,11 @@ std::optional<Place> Message::find(std::string_view path) const {
         path.remove_prefix(section_->name.size() + 1);
     }
     if (layout == nullptr) return {};
+    if (const auto entry = find_rule_entry(*layout, path)) return entry;
+    if (path.ends_with(kSplitAddress)) {
+        const auto high = prm::find_path(*layout, std::string(path) + "_h");
+        if (high) return Place{base + high->bit_offset, 64, ValueForm::number};
+    }
     const auto location = prm::find_path(*layout, path);
     if (!location || location->field->nested != nullptr) {
         // wq.pas has elements of a layout of its own and is one list all the same.

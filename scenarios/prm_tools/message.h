@@ -71,6 +71,8 @@ class Message {
                const std::string& prefix) const;
     void visit_field(Walk& walk, const prm::FieldInfo& field, std::uint32_t base,
                      const std::string& prefix) const;
+    void visit_rule_list(Walk& walk, std::uint32_t context, std::uint32_t start,
+                         const std::string& name) const;
     void emit(Walk& walk, std::uint32_t bit, std::uint32_t width, std::string path,
               std::string_view leaf) const;
 

@@ -121,7 +121,7 @@ bool makes_objects(std::uint16_t opcode) {
 }
 
 bool is_address(std::string_view leaf) {
-    return leaf == "dbr_addr" || leaf == "start_addr";
+    return leaf == "dbr_addr" || leaf == "db_record_addr" || leaf == "start_addr";
 }
 
 bool is_volatile(std::uint16_t opcode, std::string_view path, std::string_view leaf) {
