@@ -28,6 +28,7 @@ class Firmware::Unit : public CommandExecutor {
     }
 
     void accepted(Command& command) override {
+        replies_[command.slot] = {};  // a reset may have cut off the slot's last command
         state.resources().eqs.for_each([&](const model::Eq& eq) {
             command.reports_by_event |= eq.takes(static_cast<std::uint8_t>(prm::EventType::CMD));
         });
@@ -46,7 +47,6 @@ class Firmware::Unit : public CommandExecutor {
 
     void completed(const Command& command, DeliveryStatus status) override {
         firmware_.finish(state, command, status, replies_[command.slot]);
-        replies_[command.slot] = {};
         if (!command.reports_by_event) return;
         std::array<std::byte, 28> data{};
         model::store_be<std::uint32_t>(data.data(), 1U << command.slot);

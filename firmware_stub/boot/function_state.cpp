@@ -27,7 +27,13 @@ void FunctionState::restore_capabilities() {
         const auto bytes = image->bytes();
         capabilities_[static_cast<std::uint16_t>(info.type)].assign(bytes.begin(), bytes.end());
     }
+    capabilities_changed();
+}
+
+void FunctionState::capabilities_changed() {
     commands_.check_signatures(general<prm::cmd_hca_cap::cmdif_checksum>() != 0);
+    resources_.qps.set_limit(std::min(config_.limits[model::ObjectKind::qp],
+                                      1U << general<prm::cmd_hca_cap::log_max_qp>()));
 }
 
 std::span<std::byte> FunctionState::current_capability(std::uint16_t group) {
@@ -54,7 +60,7 @@ void FunctionState::tear_down() {
     silent_mode = false;
     delay_drop_timeout = 0;
     reset_vport();
-    phase_ = Phase::enabled;
+    if (phase_ == Phase::initialised) phase_ = Phase::enabled;
     account_pages();
 }
 

@@ -72,6 +72,8 @@ class FunctionState {
     }
     /// Back to the power-on values.
     void restore_capabilities();
+    /// The general capabilities were set: what depends on them follows.
+    void capabilities_changed();
 
     model::Resources& resources() { return resources_; }
     model::QueueEngines& queues() { return queues_; }
@@ -82,7 +84,8 @@ class FunctionState {
     /// Recomputes what the contexts take of the pages.
     void account_pages();
 
-    /// All objects gone, queues stopped; pages stay with the firmware until they are taken.
+    /// All objects gone, queues stopped, no longer initialised; pages stay with the firmware until
+    /// they are taken.
     void tear_down();
     /// As after power-on.
     void reset();

@@ -138,7 +138,9 @@ void InitSegment::write_dword(Picoseconds arrival, std::uint64_t offset, std::ui
         const model::HostAddress address{(std::uint64_t{queue_address_high_} << 32) |
                                          queue_address_low_};
         if (nic_interface_ == kNicDisabled && before != kNicDisabled) {
-            function_.tear_down();  // fast teardown: the driver takes the function away
+            // Fast teardown: the driver takes the function away, its command queue with it.
+            function_.commands().stop();
+            function_.tear_down();
             if (disabled_) disabled_();
         } else if (nic_interface_ == kNicFull) {
             function_.commands().configure(address, config_.log_command_slots,

@@ -29,8 +29,8 @@ std::vector<std::uint64_t> PageSupply::take(std::uint32_t count) {
 }
 
 void PageSupply::set_use(std::uint32_t working_pages, model::Bytes contexts) {
-    used_ = working_pages + static_cast<std::uint32_t>(
-                                (contexts.value + kFirmwarePageBytes - 1) / kFirmwarePageBytes);
+    working_ = working_pages;
+    contexts_ = contexts;
 }
 
 std::int32_t PageSupply::wanted() const {
@@ -44,7 +44,8 @@ std::int32_t PageSupply::wanted() const {
 void PageSupply::reset() {
     pages_.clear();
     known_.clear();
-    used_ = 0;
+    working_ = 0;
+    contexts_ = {};
     request_open_ = false;
 }
 

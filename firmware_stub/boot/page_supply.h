@@ -37,11 +37,12 @@ class PageSupply {
     void set_use(std::uint32_t working_pages, model::Bytes contexts);
 
     std::uint32_t held() const { return static_cast<std::uint32_t>(pages_.size()); }
-    std::uint32_t used() const { return used_; }
-    std::uint32_t free() const { return held() > used_ ? held() - used_ : 0; }
-    bool room_for(model::Bytes more) const {
-        return used_ + (more.value + kFirmwarePageBytes - 1) / kFirmwarePageBytes <= held();
+    std::uint32_t used() const {
+        return static_cast<std::uint32_t>(pages_for(working_, contexts_));
     }
+    std::uint32_t free() const { return held() > used() ? held() - used() : 0; }
+    /// No page has room for another context, however small.
+    bool exhausted() const { return pages_for(working_, {contexts_.value + 1}) > held(); }
 
     const PageParameters& parameters() const { return parameters_; }
     /// Pages to ask for (above 0) or to offer (below 0) now; 0 while an earlier request is open.
@@ -53,10 +54,15 @@ class PageSupply {
     void reset();
 
   private:
+    static std::uint64_t pages_for(std::uint32_t working, model::Bytes contexts) {
+        return working + (contexts.value + kFirmwarePageBytes - 1) / kFirmwarePageBytes;
+    }
+
     PageParameters parameters_;
     std::vector<std::uint64_t> pages_;
     std::unordered_set<std::uint64_t> known_;
-    std::uint32_t used_ = 0;
+    std::uint32_t working_ = 0;
+    model::Bytes contexts_;
     bool request_open_ = false;
 };
 

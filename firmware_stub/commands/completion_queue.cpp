@@ -17,9 +17,7 @@ using prm::View;
 
 constexpr std::uint32_t kStatusOverflow = 0x9;
 // Values of cqc.cqe_sz.
-constexpr std::uint32_t kCqe64 = 0;
-constexpr std::uint32_t kCqe128 = 1;
-constexpr std::uint32_t kCqe128Padded = 2;
+enum CqeSize : std::uint32_t { kCqe64 = 0, kCqe128 = 1, kCqe128Padded = 2 };
 // Values of cqc.cq_period_mode.
 constexpr std::uint32_t kPeriodFromEqe = 0;
 constexpr std::uint32_t kPeriodFromCqe = 1;

@@ -190,13 +190,7 @@ Reply set_hca_cap(CommandContext& context, ConstView<prm::set_hca_cap_in> in,
     const Reply check = check_capabilities(maximum.layout(), wanted, maximum.bytes(), current);
     if (!check.ok()) return check;
     std::copy_n(wanted.begin(), current.size(), current.begin());
-    if (group->type == prm::HcaCapType::GENERAL) {
-        function.commands().check_signatures(
-            function.general<prm::cmd_hca_cap::cmdif_checksum>() != 0);
-        function.resources().qps.set_limit(
-            std::min(context.firmware.config().limits[model::ObjectKind::qp],
-                     1U << function.general<prm::cmd_hca_cap::log_max_qp>()));
-    }
+    if (group->type == prm::HcaCapType::GENERAL) function.capabilities_changed();
     return accept();
 }
 

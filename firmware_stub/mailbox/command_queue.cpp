@@ -67,13 +67,17 @@ void CommandQueue::configure(HostAddress address, std::uint32_t log_size,
     configured_ = true;
 }
 
-void CommandQueue::reset() {
+void CommandQueue::stop() {
     ++epoch_;
     configured_ = false;
-    check_signatures_ = false;
     in_flight_ = 0;
     for (Slot& slot : slots_) slot.busy = false;
     processors_.reset();
+}
+
+void CommandQueue::reset() {
+    stop();
+    check_signatures_ = false;
 }
 
 void CommandQueue::doorbell(Picoseconds arrival, std::uint32_t vector) {

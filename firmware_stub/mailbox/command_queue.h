@@ -65,7 +65,10 @@ class CommandQueue {
     /// Whether signatures of entries and mailboxes are checked and made (cmdif_checksum).
     void check_signatures(bool check) { check_signatures_ = check; }
 
-    /// Forgets everything under way; nothing of it is written to the host any more.
+    /// Forgets everything under way, nothing of it is written to the host any more; takes no
+    /// commands until it is configured again.
+    void stop();
+    /// The same, and signatures are not checked.
     void reset();
 
     std::uint32_t in_flight() const { return in_flight_; }

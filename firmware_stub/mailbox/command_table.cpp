@@ -27,7 +27,7 @@ std::vector<CommandRow> join_families() {
     return rows;
 }
 
-Reply check(const FunctionState& function, const CommandRow& row, std::span<const std::byte> input,
+Reply check(FunctionState& function, const CommandRow& row, std::span<const std::byte> input,
             std::size_t output_size) {
     if (input.size() < row.input->bytes()) {
         return refuse(prm::Status::BAD_INP_LEN, "input shorter than its layout");
@@ -52,6 +52,9 @@ Reply check(const FunctionState& function, const CommandRow& row, std::span<cons
     }
     if (row.check_reserved && !prm::reserved_bits_set(*row.input, input, 1).empty()) {
         return refuse(prm::Status::BAD_PARAM, "a reserved field is not zero");
+    }
+    if (row.cost == Cost::create_object && function.pages().exhausted()) {
+        return refuse(prm::Status::BAD_RES, "no host page left for another context");
     }
     return accept();
 }
