@@ -124,11 +124,12 @@ _KEPT_LOG_FOLDERS = 40
 
 
 def new_log_folder(cache):
-    """A new folder for one run's logs; the oldest runs' go."""
+    """A new folder for one run's logs; the oldest runs' go, except those of running processes."""
     base = cache.path("logs", "x").parent
     old = sorted((p for p in base.iterdir() if p.is_dir()), key=lambda p: p.stat().st_mtime)
     for path in old[:-_KEPT_LOG_FOLDERS]:
-        shutil.rmtree(path, ignore_errors=True)
+        if not os.path.exists(f"/proc/{path.name.rpartition('-')[2]}"):
+            shutil.rmtree(path, ignore_errors=True)
     path = base / time.strftime(f"%Y%m%d-%H%M%S-{os.getpid()}")
     path.mkdir(exist_ok=True)
     return path

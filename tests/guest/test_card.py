@@ -170,8 +170,15 @@ def slab(guest):
     return int(re.search(r"SUnreclaim:\s+(\d+)", text).group(1))
 
 
+# The driver toggles the link of the port above the card and waits for it to be active again.
+NO_LINK_ACTIVE = pytest.mark.xfail(
+    reason="QEMU's root port never reports Data Link Layer Link Active with ACPI hot-plug")
+ACTIONS = [pytest.param(name, marks=NO_LINK_ACTIVE if "activation" in name else ())
+           for name in ROUNDS]
+
+
 @pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize("action", ROUNDS)
+@pytest.mark.parametrize("action", ACTIONS)
 def test_the_driver_survives(serve, boot, kernel, action):
     count = rounds(100)
     server = serve(CARD)
@@ -209,11 +216,14 @@ def test_unloading_gives_back_the_kernels_memory(serve, boot, kernel):
     count = max(rounds(100), 4)
     guest = boot(kernel, serve(CARD).sockets)
     helpers = HELPERS.replace("BDF", guest.functions[0].bdf)
-    loop = (f"{helpers}\nfor round in $(seq {{}}); do\n"
-            f"{ROUNDS['rmmod and modprobe']}\nready\ndone\n")
-    guest.check(loop.format(2), guestlib.Deadline(120))
+    def reload(times):
+        guest.check(f"{helpers}\nfor round in $(seq {times}); do\n"
+                    f"{ROUNDS['rmmod and modprobe']}\nready\ndone\n",
+                    guestlib.Deadline(60 + 10 * times))
+
+    reload(2)
     before = slab(guest)
-    guest.check(loop.format(count), guestlib.Deadline(60 + 10 * count))
+    reload(count)
     grown = slab(guest) - before
     print(f"{kernel}: unreclaimable slab grew by {grown} kB in {count} rounds")
     # A page request chunk, mailbox pool or flow group left behind per round is 100 kB and more.
