@@ -20,6 +20,7 @@ constexpr Subcommand kSubcommands[] = {
      cxsim::scenarios::run_serve},
     {"bringup", "start a card with the in-process driver and tear it down again",
      cxsim::scenarios::run_bringup},
+    {"prm", "record, show and replay commands; what is covered", cxsim::scenarios::run_prm},
     {"ctl", "ask a running serve for its state", cxsim::scenarios::run_ctl},
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes what a driver did with a card as text (scenarios/README.md, "Recordings").
+// Writes what a driver did with a card as text (scenarios/prm_tools/README.md).
 #pragma once
 
 #include <array>
