@@ -14,17 +14,22 @@ using model::Picoseconds;
 namespace {
 
 constexpr std::uint64_t kUarPageBytes = 4096;
+// Health syndromes (health_buffer.synd).
+constexpr std::uint8_t kAsyncEqOverrun = 0xc;
+constexpr std::uint8_t kEqError = 0xd;
 
 }  // namespace
 
 /// One function with its command interface.
-class Firmware::Unit : public CommandExecutor {
+class Firmware::Unit : public CommandExecutor, public model::QueueListener {
   public:
     Unit(Firmware& firmware, FunctionId id, model::HostBus& host)
         : firmware_(firmware),
           state(id, firmware.config_, host, firmware.calendar_, *this),
           segment(firmware.config_, state, firmware.calendar_) {
         segment.on_disabled([&firmware] { firmware.interface_disabled(); });
+        segment.on_software_reset([&firmware] { firmware.restart(); });
+        state.queues().set_listener(this);
     }
 
     void accepted(Command& command) override {
@@ -52,6 +57,13 @@ class Firmware::Unit : public CommandExecutor {
         model::store_be<std::uint32_t>(data.data(), 1U << command.slot);
         state.queues().post_event(firmware_.calendar_.now(), prm::EventType::CMD, 0, data);
     }
+
+    // The driver has lost events: nothing that it does from here on can be right.
+    void eq_overrun(const model::Eq& eq, Picoseconds) override {
+        const bool asynchronous = eq.event_bitmask != decltype(eq.event_bitmask){};
+        firmware_.raise_internal_error(state.id(), asynchronous ? kAsyncEqOverrun : kEqError, 0);
+    }
+    void cq_error(const model::Cq&, std::uint8_t, Picoseconds) override {}  // its event is enough
 
   private:
     Firmware& firmware_;
@@ -165,7 +177,10 @@ void Firmware::answer_update_reset(bool agreed) {
 
 // The last thing a driver does before an agreed reset: now the firmware may restart.
 void Firmware::interface_disabled() {
-    if (update_reset_ != UpdateReset::now) return;
+    if (update_reset_ == UpdateReset::now) restart();
+}
+
+void Firmware::restart() {
     update_reset_ = UpdateReset::idle;
     for (auto& unit : units_) {
         unit->state.reset();

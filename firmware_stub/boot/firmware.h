@@ -105,6 +105,7 @@ class Firmware : public model::FunctionTarget {
 
     void describe_node();
     void interface_disabled();
+    void restart();
     void send_sync_event(prm::SyncResetState state);
     void finish(FunctionState& function, const Command& command, DeliveryStatus delivery,
                 const Reply& reply);

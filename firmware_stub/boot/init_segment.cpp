@@ -31,6 +31,8 @@ constexpr std::uint64_t kHealthCounter = 0x1010;
 
 constexpr std::uint32_t kCommandInterfaceRevision = 5;
 constexpr std::uint32_t kInitializingBit = 1U << 31;
+constexpr std::uint32_t kFirmwareResetSupported = 1U << 30;
+constexpr std::uint32_t kResetRequired = 1U << 31;  // rfr: the driver may reset the firmware
 constexpr std::uint32_t kNicInterfaceMask = 0x7;
 constexpr unsigned kNicInterfaceShift = 8;
 constexpr std::uint32_t kSeverityError = 3;
@@ -74,7 +76,7 @@ std::uint32_t InitSegment::read_health(std::uint64_t offset) const {
             return (std::uint32_t{config_.firmware_major} << 24) |
                    (std::uint32_t{config_.firmware_minor} << 16) | config_.firmware_subminor;
         case kHealthHwId: return config_.hw_id;
-        case kHealthSeverity: return dead ? kSeverityError << 24 : 0;
+        case kHealthSeverity: return dead ? kResetRequired | kSeverityError << 24 : 0;
         case kHealthSyndrome:
             return (std::uint32_t{function_.health_syndrome} << 16) |
                    function_.health_extended_syndrome;
@@ -97,7 +99,8 @@ std::uint32_t InitSegment::read_dword(std::uint64_t offset) const {
             // Size and stride stay readable whatever the driver wrote there.
             return queue_address_low_ | (nic_interface_ << kNicInterfaceShift) |
                    (config_.log_command_slots << 4) | config_.log_command_stride;
-        case kInitializing: return initializing(now) ? kInitializingBit : 0;
+        case kInitializing:
+            return kFirmwareResetSupported | (initializing(now) ? kInitializingBit : 0);
         case kTimerHigh: return static_cast<std::uint32_t>(internal_timer(now) >> 32);
         case kTimerLow: return static_cast<std::uint32_t>(internal_timer(now));
         case kHealthCounter: return health_counter(now);
@@ -137,7 +140,10 @@ void InitSegment::write_dword(Picoseconds arrival, std::uint64_t offset, std::ui
         nic_interface_ = (value >> kNicInterfaceShift) & kNicInterfaceMask;
         const model::HostAddress address{(std::uint64_t{queue_address_high_} << 32) |
                                          queue_address_low_};
-        if (nic_interface_ == kNicDisabled && before != kNicDisabled) {
+        if (nic_interface_ == kNicSoftwareReset) {
+            nic_interface_ = kNicDisabled;  // what the driver waits for
+            if (software_reset_) software_reset_();
+        } else if (nic_interface_ == kNicDisabled && before != kNicDisabled) {
             // Fast teardown: the driver takes the function away, its command queue with it.
             function_.commands().stop();
             function_.tear_down();

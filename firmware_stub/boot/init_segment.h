@@ -20,6 +20,7 @@ class InitSegment {
     /// nic_interface values that the driver writes and reads (MLX5_NIC_IFC_*).
     static constexpr std::uint32_t kNicFull = 0;
     static constexpr std::uint32_t kNicDisabled = 1;
+    static constexpr std::uint32_t kNicSoftwareReset = 7;
 
     InitSegment(const FirmwareConfig& config, FunctionState& function, model::Calendar& calendar)
         : config_(config), function_(function), calendar_(calendar) {
@@ -31,6 +32,9 @@ class InitSegment {
 
     /// Called when the driver has disabled the interface (nic_interface), after the teardown.
     void on_disabled(std::function<void()> callback) { disabled_ = std::move(callback); }
+
+    /// Called when the driver asks dead firmware to restart (nic_interface SW_RESET).
+    void on_software_reset(std::function<void()> callback) { software_reset_ = std::move(callback); }
 
     /// The firmware restarts by itself: as reset(), but the driver's nic_interface stays.
     void reboot();
@@ -56,6 +60,7 @@ class InitSegment {
     std::uint32_t queue_address_low_ = 0;  ///< bits 31:12 of the address
     std::uint32_t nic_interface_ = kNicFull;
     std::function<void()> disabled_;
+    std::function<void()> software_reset_;
 };
 
 }  // namespace cxsim::firmware_stub

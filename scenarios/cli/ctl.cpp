@@ -17,9 +17,10 @@ int run_ctl(const Arguments& arguments) {
     po::options_description options("cxsim ctl --socket CONTROL status");
     options.add_options()("help,h", "this text")(
         "socket", po::value<std::string>(), "what serve was given as --control")(
-        "question", po::value<std::string>()->default_value("status"), "status");
+        "question", po::value<std::vector<std::string>>()->multitoken(),
+        "status, or fail CARD SYNDROME: the card's firmware dies");
     po::positional_options_description positional;
-    positional.add("question", 1);
+    positional.add("question", -1);
     po::variables_map values;
     po::store(po::command_line_parser(arguments).options(options).positional(positional).run(),
               values);
@@ -41,7 +42,13 @@ int run_ctl(const Arguments& arguments) {
         if (fd >= 0) ::close(fd);
         throw std::runtime_error("no serve answers at " + path + ": " + std::strerror(error));
     }
-    const std::string question = values["question"].as<std::string>() + "\n";
+    std::string question;
+    if (values.count("question") != 0) {
+        for (const auto& word : values["question"].as<std::vector<std::string>>()) {
+            question += (question.empty() ? "" : " ") + word;
+        }
+    }
+    question = (question.empty() ? "status" : question) + "\n";
     std::string reply;
     if (::send(fd, question.data(), question.size(), MSG_NOSIGNAL) ==
         static_cast<ssize_t>(question.size())) {

@@ -112,6 +112,7 @@ class ServeLoop {
   private:
     void synchronise();
     void serve_control();
+    std::string fail_firmware(const std::string& question);
     void watch(const std::string& question, vfio_user::UniqueFd client);
     void feed_watchers();
     void wait();

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <charconv>
 #include <cstring>
 
@@ -193,8 +194,23 @@ void ServeLoop::serve_control() {
     }
 }
 
+// "fail CARD SYNDROME": the card's firmware dies with a health syndrome of the PRM.
+std::string ServeLoop::fail_firmware(const std::string& question) {
+    std::size_t card = 0;
+    int syndrome = 0;
+    if (std::sscanf(question.c_str(), "fail %zu %i", &card, &syndrome) != 2 ||
+        card >= cards_.size() || syndrome <= 0 || syndrome > 0xff) {
+        return nlohmann::ordered_json{{"error", "fail CARD SYNDROME, e.g. fail 0 0x1"}}.dump() + "\n";
+    }
+    synchronise();
+    cards_[card]->card().firmware().raise_internal_error(model::FunctionId{0},
+                                                         static_cast<std::uint8_t>(syndrome), 0);
+    return nlohmann::ordered_json{{"failed", card}, {"syndrome", syndrome}}.dump() + "\n";
+}
+
 std::string ServeLoop::answer(const std::string& question) {
     nlohmann::ordered_json state;
+    if (question.rfind("fail", 0) == 0) return fail_firmware(question);
     if (question != "status") {
         return nlohmann::ordered_json{{"error", "unknown question: " + question}}.dump() + "\n";
     }

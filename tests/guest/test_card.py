@@ -265,3 +265,24 @@ def test_the_server_ends_cleanly_while_a_guest_is_attached(serve, boot):
     server.close()
     assert guest.alive()
     assert not any(socket.exists() for socket in server.sockets), "stale sockets are left behind"
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_the_driver_recovers_when_the_firmware_dies(serve, boot, kernel):
+    """The health buffer is filled and the counter stops; the driver asks for a firmware reset,
+    which the card carries out, and binds anew by itself."""
+    server = serve(CARD)
+    guest = boot(kernel, server.sockets)
+    before = held(server)
+    run = subprocess.run([need_cxsim(), "ctl", "--socket", str(server.control), "fail", "0", "0x1"],
+                         capture_output=True, text=True, timeout=10, check=False)
+    assert run.returncode == 0, run.stderr
+    deadline = time.monotonic() + 40
+    while not any("health recovery succeeded" in r.text for r in guest.dmesg()):
+        assert time.monotonic() < deadline, "\n".join(map(str, guest.dmesg()[-30:]))
+        time.sleep(0.5)
+    assert any("synd 0x1: firmware internal error" in r.text for r in guest.dmesg())
+    assert held(server) == before
+    # The driver reports what happened to it; nothing else may complain.
+    damage = [v for v in guest.violations() if v.rule != "the driver warns"]
+    assert not damage, "\n".join(map(str, damage))
