@@ -133,7 +133,7 @@ void CommandPort::fill_chain(std::span<const HostAddress> boxes, std::span<const
         }
         box.set<cmd_if_box::block_number>(i);
         box.set<cmd_if_box::token>(token);
-        if (options_.signatures) {
+        if (make_signatures_) {
             const std::span<const std::byte> all(bytes);
             bytes[bytes.size() - 2] = ~xor_of(all.subspan(kControlStart, 62));
             bytes[bytes.size() - 1] = ~xor_of(all.first(bytes.size() - 1));
@@ -183,7 +183,7 @@ void CommandPort::prepare(std::uint32_t index, std::span<const std::byte> input,
     }
     entry.set<cmd_queue_entry::token>(token_);
     entry.set<cmd_queue_entry::ownership>(1U);
-    if (options_.signatures) {
+    if (make_signatures_) {
         entry.set<cmd_queue_entry::signature>(
             std::to_integer<unsigned>(~xor_of(bytes)));
     }
@@ -263,7 +263,7 @@ CommandResult CommandPort::collect(std::uint32_t index) {
     result.opcode = slot.opcode;
     result.delivery = static_cast<prm::DeliveryStatus>(entry.get<cmd_queue_entry::status>());
     result.output.resize(slot.output_bytes);
-    if (options_.signatures && xor_of(bytes) != std::byte{0xff}) {
+    if (check_signatures_ && xor_of(bytes) != std::byte{0xff}) {
         throw DriverError(command_name(slot.opcode) + ": wrong signature of the queue entry");
     }
     const auto in_line = entry.bytes<cmd_queue_entry::command_output_inline_data>();
@@ -274,7 +274,7 @@ CommandResult CommandPort::collect(std::uint32_t index) {
         std::array<std::byte, cmd_if_box::kBytes> box;
         for (const HostAddress address : slot.output_boxes) {
             host_.memory().load(address, box);
-            if (options_.signatures && xor_of(box) != std::byte{0xff}) {
+            if (check_signatures_ && xor_of(box) != std::byte{0xff}) {
                 throw DriverError(command_name(slot.opcode) + ": wrong signature of a mailbox");
             }
             const std::size_t part = std::min(result.output.size() - filled, kBoxDataBytes);

@@ -16,7 +16,7 @@
 namespace cxsim::scenarios {
 
 struct CommandPortOptions {
-    /// Makes and checks signatures of entries and mailboxes (the card checks if cmdif_checksum).
+    /// Signatures of entries and mailboxes from SET_HCA_CAP on (cmdif_checksum).
     bool signatures = false;
     /// Simulated time after which a driver gives a command up (the kernel: 60 s).
     model::Picoseconds timeout = model::seconds(60);
@@ -82,7 +82,11 @@ class CommandPort {
     bool uses_events() const { return static_cast<bool>(completions_); }
 
     const CommandPortOptions& options() const { return options_; }
-    void set_signatures(bool on) { options_.signatures = on; }
+    /// Whether entries and mailboxes are signed, and whether the card's signatures are checked.
+    void set_signatures(bool make, bool check) {
+        make_signatures_ = make;
+        check_signatures_ = check;
+    }
 
   private:
     struct Slot {
@@ -109,6 +113,8 @@ class CommandPort {
     std::uint32_t slots_ = 0;
     std::uint32_t log_stride_ = 0;
     std::uint8_t token_ = 0;
+    bool make_signatures_ = false;
+    bool check_signatures_ = false;
     std::array<Slot, 32> state_;
     std::vector<model::HostAddress> free_boxes_;
     std::vector<model::HostAddress> all_boxes_;

@@ -153,6 +153,7 @@ void Driver::answer_page_request(const Event& event) {
 
 void Driver::start() {
     host_.enable();
+    commands_.set_signatures(false, false);  // as after power-on
     commands_.open();
     run<prm::enable_hca_in, prm::enable_hca_out>(Opcode::ENABLE_HCA, kNothing);
     const auto issi = run<prm::query_issi_in, prm::query_issi_out>(Opcode::QUERY_ISSI, kNothing);
@@ -176,7 +177,7 @@ void Driver::start() {
     query_capabilities(prm::HcaCapType::GENERAL, prm::HcaCapMode::CUR);
 }
 
-// As the kernel: the maximum of the general group, 4 KiB UARs, everything else as it stands.
+// As the kernel: 4 KiB UARs, signatures as wanted, everything else as it stands.
 void Driver::set_capabilities() {
     std::vector<std::byte> wanted =
         query_capabilities(prm::HcaCapType::GENERAL, prm::HcaCapMode::CUR);
@@ -186,6 +187,8 @@ void Driver::set_capabilities() {
     const prm::ConstView<Cap> limit(maximum);
     set.set<Cap::log_max_qp>(std::min(18U, limit.get<Cap::log_max_qp>()));
     if (limit.get<Cap::uar_4k>() != 0) set.set<Cap::uar_4k>(1U);
+    const bool sign = commands_.options().signatures;
+    set.set<Cap::cmdif_checksum>(sign ? limit.get<Cap::cmdif_checksum>() : 0U);
     run<prm::set_hca_cap_in, prm::set_hca_cap_out>(
         Opcode::SET_HCA_CAP,
         [&](auto in) {
@@ -193,6 +196,7 @@ void Driver::set_capabilities() {
             std::copy_n(wanted.begin(), std::min(wanted.size(), place.size()), place.begin());
         },
         {}, prm::hca_cap_op_mod(prm::HcaCapType::GENERAL, prm::HcaCapMode::MAX));
+    commands_.set_signatures(sign, sign);
 }
 
 std::unique_ptr<EventQueue> Driver::create_event_queue(std::uint32_t log_size,
@@ -257,6 +261,8 @@ void Driver::stop() {
                                           pages_.held()));
         }
     }
+    // The command itself brings the capabilities back to their power-on values.
+    commands_.set_signatures(commands_.options().signatures, false);
     run<prm::disable_hca_in, prm::disable_hca_out>(Opcode::DISABLE_HCA, kNothing);
     host_.disable();
     pages_.release_all();
