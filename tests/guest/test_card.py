@@ -273,6 +273,8 @@ def test_the_driver_recovers_when_the_firmware_dies(serve, boot, kernel):
     which the card carries out, and binds anew by itself."""
     server = serve(CARD)
     guest = boot(kernel, server.sockets)
+    name = guest.functions[0].netdevs[0]
+    guest.check(f"ip link set {name} up && ip link set {name} down")  # behind the whole probe
     before = held(server)
     run = subprocess.run([need_cxsim(), "ctl", "--socket", str(server.control), "fail", "0", "0x1"],
                          capture_output=True, text=True, timeout=10, check=False)
