@@ -177,16 +177,16 @@ void Calendar::on_earlier(void (*callback)(void* self), void* self) {
     earlier_self_ = self;
 }
 
-// The day is about three times the mean gap between the next events (Brown's rule), taken from a
-// sample of bucket heads; outliers beyond twice the mean do not count.
+// The day is about three times the mean gap between the events (Brown's rule), taken from a sample
+// of bucket heads; outliers beyond twice the mean do not count.
 std::int64_t Calendar::sample_width() const {
     std::array<std::int64_t, 64> times{};
     std::size_t count = 0;
-    for (const Bucket& bucket : buckets_) {
-        for (const Event* e = bucket.head; e != nullptr && count < times.size(); e = e->next) {
-            times[count++] = e->time.value;
-        }
-        if (count == times.size()) break;
+    // From all over the buckets: neighbours may lie close together in time, and then say nothing of
+    // the rest.
+    const std::size_t stride = std::max<std::size_t>(1, buckets_.size() / times.size());
+    for (std::size_t i = 0; i < buckets_.size() && count < times.size(); i += stride) {
+        if (buckets_[i].head != nullptr) times[count++] = buckets_[i].head->time.value;
     }
     if (count < 2) return std::int64_t{1} << width_shift_;
     std::sort(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(count));
