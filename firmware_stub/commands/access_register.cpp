@@ -25,6 +25,10 @@ Reply access_reg(CommandContext& context, ConstView<prm::access_register_in> in,
     if (answer.size() < sent.size()) {
         return refuse(Status::BAD_OUTP_LEN, "no room for the register");
     }
+    const RegisterRow* row = find_register(id);
+    if (row != nullptr && sent.size() < row->layout->bytes()) {
+        return refuse(Status::BAD_INP_LEN, "register data shorter than its layout");
+    }
     // The answer may be longer than what was sent: registers with a variable tail.
     std::copy(sent.begin(), sent.end(), answer.begin());
     return access_register(context, id, in.get<In::op_mod>() == kWrite, answer);

@@ -183,7 +183,7 @@ TEST_CASE("SET_FLOW_TABLE_ENTRY refuses rules that make no sense", "[flow_entry]
 }
 
 TEST_CASE("SET_FLOW_TABLE_ENTRY refuses destinations that cannot be", "[flow_entry]") {
-    RuleBench bench;
+    RuleBench bench(capability({{kRx + "ignore_flow_level", "0"}}));
     const std::uint32_t shallow = bench.create_table(1);
     for (const EthernetBench::Destination& destination :
          std::initializer_list<EthernetBench::Destination>{{kToTir, 0xffffff},
