@@ -13,6 +13,7 @@
 #include "model/prm/register_id.h"
 #include "model/prm/view.h"
 #include "prm/layouts.h"
+#include "scenarios/prm_tools/symbols.h"
 
 namespace cxsim::scenarios {
 
@@ -46,8 +47,10 @@ bool is_rule_list(const FieldInfo& field) {
 constexpr std::string_view kSplitAddress = "db_record_addr";
 constexpr std::string_view kSplitAddressHigh = "db_record_addr_h";
 
+// Keys are bytes whatever the words in which the header writes them.
 bool is_byte_string(const FieldInfo& field) {
-    return field.array && field.nested == nullptr && field.bit_width == 8;
+    return field.array && field.nested == nullptr &&
+           (field.bit_width == 8 || is_random_key(field.name));
 }
 
 // "flow_context.destination[2].destination_id"

@@ -217,7 +217,7 @@ std::string Recorder::values_text(std::string_view word, std::uint16_t opcode,
     for (const NamedValue& value : message.decode(data)) {
         std::string shown;
         if (value.place.form == ValueForm::bytes) {
-            shown = bytes_text(value.bytes);
+            shown = is_random_key(value.leaf) ? symbols_.key(value.bytes) : bytes_text(value.bytes);
         } else if (value.place.form == ValueForm::addresses) {
             shown = pages_back ? fmt::format("*[{}]", value.addresses.size())
                                : symbols_.buffer(value.addresses);

@@ -52,6 +52,19 @@ std::vector<std::byte> bytes_of(const Block& block, const RecordedValue& value) 
         for (const char c : text.substr(1, text.size() - 2)) bytes.push_back(static_cast<std::byte>(c));
         return bytes;
     }
+    if (text.starts_with("$key")) {
+        // Any bytes do, as long as they are the same wherever the name stands.
+        const std::size_t bracket = text.find('[');
+        if (bracket == text.npos || !text.ends_with(']')) bad_value(block, value);
+        const std::uint64_t number = number_of(block, value, text.substr(4, bracket - 4));
+        const std::uint64_t size =
+            number_of(block, value, text.substr(bracket + 1, text.size() - bracket - 2));
+        if (size > kMostListed) bad_value(block, value);
+        for (std::uint64_t i = 0; i < size; ++i) {
+            bytes.push_back(static_cast<std::byte>(number * 31 + i * 7 + 1));
+        }
+        return bytes;
+    }
     if (!text.starts_with("hex:") || text.size() % 2 != 0) bad_value(block, value);
     for (text.remove_prefix(4); !text.empty(); text.remove_prefix(2)) {
         unsigned byte = 0;

@@ -124,6 +124,10 @@ bool is_address(std::string_view leaf) {
     return leaf == "dbr_addr" || leaf == "db_record_addr" || leaf == "start_addr";
 }
 
+bool is_random_key(std::string_view leaf) {
+    return leaf == "rx_hash_toeplitz_key";
+}
+
 bool is_volatile(std::uint16_t opcode, std::string_view path, std::string_view leaf) {
     const auto command = static_cast<Opcode>(opcode);
     if (leaf == "status" || leaf == "syndrome") return false;
@@ -173,6 +177,12 @@ std::string SymbolTable::buffer(std::span<const std::uint64_t> addresses) {
     std::string text = fmt::format("$buf{}[{}]", next_buffer_++, addresses.size());
     if (same && low != 0) text += fmt::format("+{:#x}", low);
     return text;
+}
+
+std::string SymbolTable::key(std::span<const std::byte> bytes) {
+    const auto number = static_cast<unsigned>(keys_.size() + 1);
+    const auto [place, fresh] = keys_.try_emplace({bytes.begin(), bytes.end()}, number);
+    return fmt::format("$key{}[{}]", place->second, bytes.size());
 }
 
 void SymbolTable::forget_addresses(std::uint16_t function) {

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "scenarios/prm_tools/message.h"
 
@@ -27,6 +28,9 @@ bool makes_objects(std::uint16_t opcode);
 /// A single bus address of the host (doorbell records).
 bool is_address(std::string_view leaf);
 
+/// Bytes that a driver draws at random (the RSS hash key).
+bool is_random_key(std::string_view leaf);
+
 /// An output member that depends on time, temperature or traffic: told, never compared.
 bool is_volatile(std::uint16_t opcode, std::string_view path, std::string_view leaf);
 
@@ -41,6 +45,8 @@ class SymbolTable {
     std::string address(std::uint16_t function, std::uint64_t address);
     /// "$buf4[32]": every list is a new one.
     std::string buffer(std::span<const std::uint64_t> addresses);
+    /// "$key2[40]": equal bytes have the same name.
+    std::string key(std::span<const std::byte> bytes);
     /// Pages that were named belong to somebody else from now on.
     void forget_addresses(std::uint16_t function);
 
@@ -48,6 +54,7 @@ class SymbolTable {
     std::map<std::tuple<std::uint16_t, std::string_view, std::uint64_t>, unsigned> objects_;
     std::map<std::string_view, unsigned> next_;
     std::map<std::pair<std::uint16_t, std::uint64_t>, unsigned> pages_;
+    std::map<std::vector<std::byte>, unsigned> keys_;
     unsigned next_page_ = 1;
     unsigned next_buffer_ = 1;
 };

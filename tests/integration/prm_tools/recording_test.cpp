@@ -140,6 +140,7 @@ TEST_CASE("values that a command does not have end a replay with the block's lin
     CHECK_THAT(message("  in raw[0x4] = 0x1ffffffff\n"), ContainsSubstring("line 10"));
     CHECK_THAT(message("  in raw[0x4] = banana\n"), ContainsSubstring("banana"));
     CHECK_THAT(message("  in raw[0x4] = $buf1[99999999999]\n"), ContainsSubstring("line 10"));
+    CHECK_THAT(message("  in raw[0x4] = $key1[4]\n"), ContainsSubstring("line 10"));
 }
 
 TEST_CASE("no bit of a message is lost in its named values", "[message]") {
