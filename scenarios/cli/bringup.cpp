@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // cxsim bringup: cold start of a card by the in-process driver, and its teardown.
-#include <chrono>
-#include <fstream>
-#include <iostream>
-
-#include <fmt/format.h>
-
 #include "model/trace/sinks.h"
 #include "scenarios/cli/card_options.h"
 #include "scenarios/driver/bring_up.h"
 #include "scenarios/prm_tools/command_statistics.h"
 #include "scenarios/prm_tools/recorder.h"
 #include "scenarios/prm_tools/trace_listener.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <fstream>
+#include <iostream>
 
 namespace cxsim::scenarios {
 namespace {
@@ -83,8 +83,8 @@ int run_bringup(const Arguments& arguments) {
         if (!recording) throw UsageError("cannot write " + values["record"].as<std::string>());
         RecorderOptions recorder_options;
         recorder_options.overrides = set_words(values);
-        recorder = std::make_unique<Recorder>(
-            card, recorder_options, [&](std::string_view text) { recording << text; });
+        recorder = std::make_unique<Recorder>(card, recorder_options,
+                                              [&](std::string_view text) { recording << text; });
         tap.add(*recorder);
     }
 
@@ -123,7 +123,8 @@ int run_bringup(const Arguments& arguments) {
     fmt::print("firmware pages   {} at work, {} left; {} page request(s) answered\n", pages,
                function.pages().held(), driver.page_requests());
     fmt::print("completions      {}\n", bring_up.completions());
-    for (const std::string& path : traces) fmt::print("trace            {} ({})\n", path, kind_of(path));
+    for (const std::string& path : traces)
+        fmt::print("trace            {} ({})\n", path, kind_of(path));
     if (recorder) {
         fmt::print("recording        {}\n", values["record"].as<std::string>());
     }

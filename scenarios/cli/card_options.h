@@ -2,11 +2,11 @@
 // Options that name one card, shared by the subcommands that run one in process.
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "scenarios/cli/options.h"
 #include "scenarios/testbed/card.h"
+
+#include <string>
+#include <vector>
 
 namespace cxsim::scenarios {
 

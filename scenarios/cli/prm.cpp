@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // cxsim prm: tools around the command interface.
-#include <cstdio>
+#include "scenarios/cli/prm.h"
 
 #include <fmt/format.h>
 
-#include "scenarios/cli/prm.h"
+#include <cstdio>
 
 namespace cxsim::scenarios {
 namespace {

@@ -2,11 +2,11 @@
 // What the parts of `cxsim prm` share.
 #pragma once
 
+#include "scenarios/cli/options.h"
+
 #include <functional>
 #include <string>
 #include <string_view>
-
-#include "scenarios/cli/options.h"
 
 namespace cxsim::scenarios {
 

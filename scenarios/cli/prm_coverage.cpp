@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // cxsim prm coverage: every command of the header, handled or refused with a reason.
-#include <iostream>
+#include "scenarios/cli/prm.h"
+#include "scenarios/prm_tools/coverage.h"
 
 #include <fmt/format.h>
 
-#include "scenarios/cli/prm.h"
-#include "scenarios/prm_tools/coverage.h"
+#include <iostream>
 
 namespace cxsim::scenarios {
 

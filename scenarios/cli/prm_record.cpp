@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // cxsim prm record: what the driver of a running serve does, into a file.
-#include <fstream>
-#include <iostream>
+#include "scenarios/cli/prm.h"
 
 #include <fmt/format.h>
 
-#include "scenarios/cli/prm.h"
+#include <fstream>
+#include <iostream>
 
 namespace cxsim::scenarios {
 
@@ -41,7 +41,8 @@ int run_prm_record(const Arguments& arguments) {
                     file << text << std::flush;
                     bytes += text.size();
                     tail += text;
-                    for (std::size_t end = tail.find('\n'); end != tail.npos; end = tail.find('\n')) {
+                    for (std::size_t end = tail.find('\n'); end != tail.npos;
+                         end = tail.find('\n')) {
                         commands += tail.starts_with("command ") ? 1 : 0;
                         tail.erase(0, end + 1);
                     }

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // cxsim prm replay: a recording against a fresh card.
+#include "scenarios/cli/card_options.h"
+#include "scenarios/cli/prm.h"
+#include "scenarios/prm_tools/card_tap.h"
+#include "scenarios/prm_tools/replayer.h"
+
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <fstream>
 #include <iostream>
-
-#include <fmt/format.h>
-
-#include "scenarios/cli/card_options.h"
-#include "scenarios/cli/prm.h"
-#include "scenarios/prm_tools/card_tap.h"
-#include "scenarios/prm_tools/replayer.h"
 
 namespace cxsim::scenarios {
 namespace {
@@ -37,8 +36,8 @@ po::options_description replay_options() {
 
 CardSetup setup_for(const Recording& recording, const po::variables_map& values) {
     CardSetup setup;
-    setup.model = values.count("card") != 0 ? values["card"].as<std::string>()
-                                            : recording.header.card;
+    setup.model =
+        values.count("card") != 0 ? values["card"].as<std::string>() : recording.header.card;
     setup.seed = recording.header.seed;
     setup.instance = recording.header.instance;
     if (!recording.header.host.empty()) setup.host_profile = recording.header.host;

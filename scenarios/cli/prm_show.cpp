@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // cxsim prm show: what a driver did, decoded.
-#include <fstream>
-#include <iostream>
-
 #include "model/prm/command.h"
 #include "scenarios/cli/prm.h"
 #include "scenarios/prm_tools/show.h"
+
+#include <fstream>
+#include <iostream>
 
 namespace cxsim::scenarios {
 namespace {
@@ -60,9 +60,9 @@ int run_prm_show(const Arguments& arguments) {
         "control socket of a running serve: what its driver does from now on, every event too")(
         "index", po::value<unsigned>()->default_value(0), "which card of the serve")(
         "seconds", po::value<double>()->default_value(0), "stop after so long, 0: never")(
-        "json", "one JSON object a line")(
-        "opcode", po::value<std::vector<std::string>>()->composing(),
-        "only this command, by name or number, repeatable")(
+        "json", "one JSON object a line")("opcode",
+                                          po::value<std::vector<std::string>>()->composing(),
+                                          "only this command, by name or number, repeatable")(
         "refused", "only what was not carried out");
     po::positional_options_description positional;
     positional.add("file", 1);

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "pcie/vfio_user/unique_fd.h"
+#include "scenarios/cli/prm.h"
+
 #include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -9,9 +12,6 @@
 #include <chrono>
 #include <cstring>
 #include <stdexcept>
-
-#include "pcie/vfio_user/unique_fd.h"
-#include "scenarios/cli/prm.h"
 
 namespace cxsim::scenarios {
 namespace {
@@ -40,7 +40,8 @@ void watch_serve(const std::string& socket, unsigned card, double seconds,
     const std::string question = "watch " + std::to_string(card) + "\n";
     if (::send(fd.get(), question.data(), question.size(), MSG_NOSIGNAL) !=
         static_cast<ssize_t>(question.size())) {
-        throw std::runtime_error("serve at " + socket + " does not listen: " + std::strerror(errno));
+        throw std::runtime_error("serve at " + socket +
+                                 " does not listen: " + std::strerror(errno));
     }
     struct sigaction action {};
     action.sa_handler = stop;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recordings of what guests do: into a file, and to clients of the control socket.
+#include "scenarios/cli/serve.h"
+
 #include <sys/socket.h>
 
 #include <cerrno>
 #include <cstring>
-
-#include "scenarios/cli/serve.h"
 
 namespace cxsim::scenarios {
 namespace {
@@ -27,11 +27,12 @@ FileRecording::FileRecording(ServedCard& card, std::vector<std::string> override
                              const std::string& path)
     : card_(card), file_(path, std::ios::trunc) {
     if (!file_) throw std::runtime_error("cannot write " + path + ": " + std::strerror(errno));
-    recorder_ = std::make_unique<Recorder>(
-        card.card(), options_for(std::move(overrides), false), [this](std::string_view text) {
-            // Whole blocks at once, so that a serve that is killed leaves a readable file.
-            file_ << text << std::flush;
-        });
+    recorder_ = std::make_unique<Recorder>(card.card(), options_for(std::move(overrides), false),
+                                           [this](std::string_view text) {
+                                               // Whole blocks at once, so that a serve that is
+                                               // killed leaves a readable file.
+                                               file_ << text << std::flush;
+                                           });
     card_.tap().add(*recorder_);
 }
 
@@ -42,9 +43,8 @@ FileRecording::~FileRecording() {
 
 Watcher::Watcher(ServedCard& card, std::vector<std::string> overrides, vfio_user::UniqueFd client)
     : card_(card), client_(std::move(client)) {
-    recorder_ = std::make_unique<Recorder>(
-        card.card(), options_for(std::move(overrides), true),
-        [this](std::string_view text) { pending_ += text; });
+    recorder_ = std::make_unique<Recorder>(card.card(), options_for(std::move(overrides), true),
+                                           [this](std::string_view text) { pending_ += text; });
     card_.tap().add(*recorder_);
 }
 
@@ -57,8 +57,8 @@ bool Watcher::send() {
     const ssize_t seen = ::recv(client_.get(), &byte, 1, MSG_DONTWAIT);
     if (seen == 0 || (seen < 0 && errno != EAGAIN && errno != EINTR)) return false;
     while (!pending_.empty()) {
-        const ssize_t n = ::send(client_.get(), pending_.data(), pending_.size(),
-                                 MSG_NOSIGNAL | MSG_DONTWAIT);
+        const ssize_t n =
+            ::send(client_.get(), pending_.data(), pending_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
         if (n < 0) return (errno == EAGAIN || errno == EINTR) && pending_.size() < kMostPending;
         pending_.erase(0, static_cast<std::size_t>(n));
     }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scenarios/driver/bring_up.h"
 
-#include <array>
+#include "model/base/endian.h"
+#include "model/prm/register_id.h"
 
 #include <fmt/format.h>
 
-#include "model/base/endian.h"
-#include "model/prm/register_id.h"
+#include <array>
 
 namespace cxsim::scenarios {
 
@@ -117,23 +117,25 @@ void BringUp::domains() {
               .get<prm::alloc_pd_out::pd>();
     undo<prm::dealloc_pd_in, prm::dealloc_pd_out, prm::dealloc_pd_in::pd>(Opcode::DEALLOC_PD, pd_);
     using Domain = prm::alloc_transport_domain_out;
-    domain_ = driver_.run<prm::alloc_transport_domain_in, Domain>(Opcode::ALLOC_TRANSPORT_DOMAIN,
-                                                                  kNothing)
-                  .view()
-                  .get<Domain::transport_domain>();
+    domain_ =
+        driver_
+            .run<prm::alloc_transport_domain_in, Domain>(Opcode::ALLOC_TRANSPORT_DOMAIN, kNothing)
+            .view()
+            .get<Domain::transport_domain>();
     undo<prm::dealloc_transport_domain_in, prm::dealloc_transport_domain_out,
          prm::dealloc_transport_domain_in::transport_domain>(Opcode::DEALLOC_TRANSPORT_DOMAIN,
                                                              domain_);
     using Key = prm::create_mkey_in;
-    const auto mkey = driver_.run<Key, prm::create_mkey_out>(Opcode::CREATE_MKEY, [&](View<Key> in) {
-        const auto mkc = in.nested<Key::memory_key_mkey_entry>();
-        mkc.set<prm::mkc::lw>(1U);
-        mkc.set<prm::mkc::lr>(1U);
-        mkc.set<prm::mkc::pd>(pd_);
-        mkc.set<prm::mkc::length64>(1U);
-        mkc.set<prm::mkc::qpn>(0xffffffU);
-        mkc.set<prm::mkc::mkey_7_0>(0x42U);
-    });
+    const auto mkey =
+        driver_.run<Key, prm::create_mkey_out>(Opcode::CREATE_MKEY, [&](View<Key> in) {
+            const auto mkc = in.nested<Key::memory_key_mkey_entry>();
+            mkc.set<prm::mkc::lw>(1U);
+            mkc.set<prm::mkc::lr>(1U);
+            mkc.set<prm::mkc::pd>(pd_);
+            mkc.set<prm::mkc::length64>(1U);
+            mkc.set<prm::mkc::qpn>(0xffffffU);
+            mkc.set<prm::mkc::mkey_7_0>(0x42U);
+        });
     undo<prm::destroy_mkey_in, prm::destroy_mkey_out, prm::destroy_mkey_in::mkey_index>(
         Opcode::DESTROY_MKEY, mkey.view().get<prm::create_mkey_out::mkey_index>());
     using Counter = prm::alloc_q_counter_out;
@@ -164,19 +166,19 @@ void BringUp::completion_queue() {
         },
         {8, 0});
     cqn_ = out.view().get<prm::create_cq_out::cqn>();
-    undo<prm::destroy_cq_in, prm::destroy_cq_out, prm::destroy_cq_in::cqn>(Opcode::DESTROY_CQ, cqn_);
+    undo<prm::destroy_cq_in, prm::destroy_cq_out, prm::destroy_cq_in::cqn>(Opcode::DESTROY_CQ,
+                                                                           cqn_);
 }
 
 void BringUp::send_queue() {
     using TisIn = prm::create_tis_in;
-    tisn_ = driver_
-                .run<TisIn, prm::create_tis_out>(
-                    Opcode::CREATE_TIS,
-                    [&](View<TisIn> in) {
-                        in.set<TisIn::ctx, prm::tisc::transport_domain>(domain_);
-                    })
-                .view()
-                .get<prm::create_tis_out::tisn>();
+    tisn_ =
+        driver_
+            .run<TisIn, prm::create_tis_out>(
+                Opcode::CREATE_TIS,
+                [&](View<TisIn> in) { in.set<TisIn::ctx, prm::tisc::transport_domain>(domain_); })
+            .view()
+            .get<prm::create_tis_out::tisn>();
     undo<prm::destroy_tis_in, prm::destroy_tis_out, prm::destroy_tis_in::tisn>(Opcode::DESTROY_TIS,
                                                                                tisn_);
     sq_ring_ = driver_.allocate(std::uint64_t{kEntryBytes} << kLogQueueSize);
@@ -200,7 +202,8 @@ void BringUp::send_queue() {
         },
         {8, 0});
     sqn_ = out.view().get<prm::create_sq_out::sqn>();
-    undo<prm::destroy_sq_in, prm::destroy_sq_out, prm::destroy_sq_in::sqn>(Opcode::DESTROY_SQ, sqn_);
+    undo<prm::destroy_sq_in, prm::destroy_sq_out, prm::destroy_sq_in::sqn>(Opcode::DESTROY_SQ,
+                                                                           sqn_);
     using Modify = prm::modify_sq_in;
     driver_.run<Modify, prm::modify_sq_out>(Opcode::MODIFY_SQ, [&](View<Modify> in) {
         in.set<Modify::sqn>(sqn_);
@@ -243,8 +246,7 @@ void BringUp::post_nops(unsigned count) {
     const auto arrived = [&] {
         host.memory().load(cq_ring_ + slot * kEntryBytes, cqe);
         const prm::ConstView<prm::err_cqe> entry(cqe);
-        return entry.get<prm::err_cqe::opcode>() != 0xf &&
-               entry.get<prm::err_cqe::owner>() == lap;
+        return entry.get<prm::err_cqe::opcode>() != 0xf && entry.get<prm::err_cqe::owner>() == lap;
     };
     EventQueue& events = driver_.completion_queue_events();
     const std::uint64_t before = host.interrupts(events.vector());
@@ -258,7 +260,8 @@ void BringUp::post_nops(unsigned count) {
     }
     if (const auto opcode = prm::ConstView<prm::err_cqe>(cqe).get<prm::err_cqe::opcode>();
         opcode != 0) {
-        throw DriverError(fmt::format("a NOP on SQ {:#x} ended with CQE opcode {:#x}", sqn_, opcode));
+        throw DriverError(
+            fmt::format("a NOP on SQ {:#x} ended with CQE opcode {:#x}", sqn_, opcode));
     }
     ++cq_consumer_;
     ++completions_;
@@ -290,7 +293,8 @@ void BringUp::receive_queue() {
         },
         {8, 0});
     rqn_ = out.view().get<prm::create_rq_out::rqn>();
-    undo<prm::destroy_rq_in, prm::destroy_rq_out, prm::destroy_rq_in::rqn>(Opcode::DESTROY_RQ, rqn_);
+    undo<prm::destroy_rq_in, prm::destroy_rq_out, prm::destroy_rq_in::rqn>(Opcode::DESTROY_RQ,
+                                                                           rqn_);
     using Modify = prm::modify_rq_in;
     driver_.run<Modify, prm::modify_rq_out>(Opcode::MODIFY_RQ, [&](View<Modify> in) {
         in.set<Modify::rqn>(rqn_);
@@ -311,10 +315,11 @@ void BringUp::receive_queue() {
     undo<prm::destroy_rqt_in, prm::destroy_rqt_out, prm::destroy_rqt_in::rqtn>(Opcode::DESTROY_RQT,
                                                                                rqtn_);
     using TirIn = prm::create_tir_in;
-    const auto tir = driver_.run<TirIn, prm::create_tir_out>(Opcode::CREATE_TIR, [&](View<TirIn> in) {
-        in.set<TirIn::ctx, prm::tirc::inline_rqn>(rqn_);
-        in.set<TirIn::ctx, prm::tirc::transport_domain>(domain_);
-    });
+    const auto tir =
+        driver_.run<TirIn, prm::create_tir_out>(Opcode::CREATE_TIR, [&](View<TirIn> in) {
+            in.set<TirIn::ctx, prm::tirc::inline_rqn>(rqn_);
+            in.set<TirIn::ctx, prm::tirc::transport_domain>(domain_);
+        });
     tirn_ = tir.view().get<prm::create_tir_out::tirn>();
     undo<prm::destroy_tir_in, prm::destroy_tir_out, prm::destroy_tir_in::tirn>(Opcode::DESTROY_TIR,
                                                                                tirn_);
@@ -387,7 +392,8 @@ void BringUp::queue_pair() {
         },
         {16, 0});
     qpn_ = out.view().get<prm::create_qp_out::qpn>();
-    undo<prm::destroy_qp_in, prm::destroy_qp_out, prm::destroy_qp_in::qpn>(Opcode::DESTROY_QP, qpn_);
+    undo<prm::destroy_qp_in, prm::destroy_qp_out, prm::destroy_qp_in::qpn>(Opcode::DESTROY_QP,
+                                                                           qpn_);
     undo<prm::qp_2rst_in, prm::qp_2rst_out, prm::qp_2rst_in::qpn>(Opcode::_2RST_QP, qpn_);
     const auto fill = [&](auto in) {
         using Layout = typename decltype(in)::Layout;

@@ -3,11 +3,11 @@
 // probe and removal, in one object.
 #pragma once
 
+#include "scenarios/driver/driver.h"
+
 #include <cstdint>
 #include <string>
 #include <vector>
-
-#include "scenarios/driver/driver.h"
 
 namespace cxsim::scenarios {
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scenarios/driver/command_port.h"
 
-#include <algorithm>
-
-#include <fmt/format.h>
-
 #include "model/base/endian.h"
 #include "model/prm/view.h"
 #include "prm/layouts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
 
 namespace cxsim::scenarios {
 
@@ -53,8 +53,7 @@ void CommandResult::require_ok() const {
     if (!ok()) throw CommandFailed(opcode, delivery, status(), syndrome());
 }
 
-CommandPort::CommandPort(Host& host, CommandPortOptions options)
-    : host_(host), options_(options) {}
+CommandPort::CommandPort(Host& host, CommandPortOptions options) : host_(host), options_(options) {}
 
 CommandPort::~CommandPort() {
     for (const HostAddress box : all_boxes_) host_.memory().free(box);
@@ -150,14 +149,16 @@ void CommandPort::prepare(std::uint32_t index, std::span<const std::byte> input,
     }
     slot.busy = true;
     slot.reported = false;
-    slot.opcode = input.size() < 2 ? std::uint16_t{0}
-                                   : model::load_be<std::uint16_t>(input.data());
+    slot.opcode = input.size() < 2 ? std::uint16_t{0} : model::load_be<std::uint16_t>(input.data());
     slot.output_bytes = output_bytes;
     const auto boxes_for = [](std::size_t bytes) {
-        return bytes <= kInlineBytes ? 0 : (bytes - kInlineBytes + kBoxDataBytes - 1) / kBoxDataBytes;
+        return bytes <= kInlineBytes ? 0
+                                     : (bytes - kInlineBytes + kBoxDataBytes - 1) / kBoxDataBytes;
     };
-    for (std::size_t i = 0; i < boxes_for(input.size()); ++i) slot.input_boxes.push_back(take_box());
-    for (std::size_t i = 0; i < boxes_for(output_bytes); ++i) slot.output_boxes.push_back(take_box());
+    for (std::size_t i = 0; i < boxes_for(input.size()); ++i)
+        slot.input_boxes.push_back(take_box());
+    for (std::size_t i = 0; i < boxes_for(output_bytes); ++i)
+        slot.output_boxes.push_back(take_box());
     if (++token_ == 0) token_ = 1;
     const std::size_t in_line = std::min(input.size(), kInlineBytes);
     fill_chain(slot.input_boxes, input.subspan(in_line), token_);
@@ -173,7 +174,8 @@ void CommandPort::prepare(std::uint32_t index, std::span<const std::byte> input,
     if (!slot.input_boxes.empty()) {
         const std::uint64_t first = slot.input_boxes.front().value;
         entry.set<cmd_queue_entry::input_mailbox_pointer_63_32>(first >> 32);
-        entry.set<cmd_queue_entry::input_mailbox_pointer_31_9>(static_cast<std::uint32_t>(first) >> 9);
+        entry.set<cmd_queue_entry::input_mailbox_pointer_31_9>(static_cast<std::uint32_t>(first) >>
+                                                               9);
     }
     if (!slot.output_boxes.empty()) {
         const std::uint64_t first = slot.output_boxes.front().value;
@@ -184,8 +186,7 @@ void CommandPort::prepare(std::uint32_t index, std::span<const std::byte> input,
     entry.set<cmd_queue_entry::token>(token_);
     entry.set<cmd_queue_entry::ownership>(1U);
     if (make_signatures_) {
-        entry.set<cmd_queue_entry::signature>(
-            std::to_integer<unsigned>(~xor_of(bytes)));
+        entry.set<cmd_queue_entry::signature>(std::to_integer<unsigned>(~xor_of(bytes)));
     }
     host_.memory().store(entry_address(index), bytes);
     if (spoil) {

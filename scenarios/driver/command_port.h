@@ -3,6 +3,8 @@
 // signatures, the doorbell, and how an end is noticed (polling or events).
 #pragma once
 
+#include "scenarios/driver/host.h"
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -10,8 +12,6 @@
 #include <optional>
 #include <span>
 #include <vector>
-
-#include "scenarios/driver/host.h"
 
 namespace cxsim::scenarios {
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scenarios/driver/driver.h"
 
-#include <algorithm>
+#include "model/base/endian.h"
+#include "model/prm/decode.h"
 
 #include <fmt/format.h>
 
-#include "model/base/endian.h"
-#include "model/prm/decode.h"
+#include <algorithm>
 
 namespace cxsim::scenarios {
 
@@ -117,8 +117,8 @@ std::uint32_t Driver::take_back(std::uint32_t count) {
         {0, part * 8}, kTakePages);
     const std::uint32_t returned = out.view().get<Out::output_num_entries>();
     if (returned > part) {
-        throw DriverError(fmt::format("the card hands back {} pages where {} were asked for",
-                                      returned, part));
+        throw DriverError(
+            fmt::format("the card hands back {} pages where {} were asked for", returned, part));
     }
     std::vector<std::uint64_t> pages;
     for (std::uint32_t i = 0; i < returned; ++i) pages.push_back(out.view().at<Out::pas>(i));
@@ -158,9 +158,8 @@ void Driver::start() {
     run<prm::enable_hca_in, prm::enable_hca_out>(Opcode::ENABLE_HCA, kNothing);
     const auto issi = run<prm::query_issi_in, prm::query_issi_out>(Opcode::QUERY_ISSI, kNothing);
     if ((issi.view().get<prm::query_issi_out::supported_issi_dw0>() & 2) != 0) {
-        run<prm::set_issi_in, prm::set_issi_out>(Opcode::SET_ISSI, [](auto in) {
-            in.template set<prm::set_issi_in::current_issi>(1U);
-        });
+        run<prm::set_issi_in, prm::set_issi_out>(
+            Opcode::SET_ISSI, [](auto in) { in.template set<prm::set_issi_in::current_issi>(1U); });
     }
     give_pages(0, kBootPages);
     set_capabilities();
@@ -169,8 +168,7 @@ void Driver::start() {
     run<prm::set_driver_version_in, prm::set_driver_version_out>(
         Opcode::SET_DRIVER_VERSION, [](auto in) {
             constexpr std::string_view kVersion = "cxsim,in-process,1";
-            const auto place =
-                in.template bytes<prm::set_driver_version_in::driver_version>();
+            const auto place = in.template bytes<prm::set_driver_version_in::driver_version>();
             std::ranges::transform(kVersion, place.begin(),
                                    [](char c) { return static_cast<std::byte>(c); });
         });
@@ -199,28 +197,28 @@ void Driver::set_capabilities() {
     commands_.set_signatures(sign, sign);
 }
 
-std::unique_ptr<EventQueue> Driver::create_event_queue(std::uint32_t log_size,
-                                                       std::uint32_t vector,
+std::unique_ptr<EventQueue> Driver::create_event_queue(std::uint32_t log_size, std::uint32_t vector,
                                                        std::uint64_t event_mask) {
     const std::uint64_t bytes = EventQueue::kEntryBytes << log_size;
     const model::HostAddress buffer = allocate(bytes);
     const std::uint64_t count = (bytes + PagePool::kPageBytes - 1) / PagePool::kPageBytes;
     std::vector<model::HostAddress> ring;
     for (std::uint64_t i = 0; i < count; ++i) ring.push_back(buffer + i * PagePool::kPageBytes);
-    auto queue = std::make_unique<EventQueue>(host_, ring, PagePool::kPageBytes, log_size, uar_,
-                                              vector);
+    auto queue =
+        std::make_unique<EventQueue>(host_, ring, PagePool::kPageBytes, log_size, uar_, vector);
     using In = prm::create_eq_in;
-    const auto out = run<In, prm::create_eq_out>(
-        Opcode::CREATE_EQ,
-        [&](prm::View<In> in) {
-            const auto context = in.nested<In::eq_context_entry>();
-            context.set<prm::eqc::log_eq_size>(log_size);
-            context.set<prm::eqc::uar_page>(uar_);
-            context.set<prm::eqc::intr>(vector);
-            in.set_at<In::event_bitmask>(0, event_mask);
-            for (std::uint64_t i = 0; i < count; ++i) in.set_at<In::pas>(i, ring[i].value);
-        },
-        {count * 8, 0});
+    const auto out = run<In, prm::create_eq_out>(Opcode::CREATE_EQ,
+                                                 [&](prm::View<In> in) {
+                                                     const auto context =
+                                                         in.nested<In::eq_context_entry>();
+                                                     context.set<prm::eqc::log_eq_size>(log_size);
+                                                     context.set<prm::eqc::uar_page>(uar_);
+                                                     context.set<prm::eqc::intr>(vector);
+                                                     in.set_at<In::event_bitmask>(0, event_mask);
+                                                     for (std::uint64_t i = 0; i < count; ++i)
+                                                         in.set_at<In::pas>(i, ring[i].value);
+                                                 },
+                                                 {count * 8, 0});
     queue->set_number(out.view().get<prm::create_eq_out::eq_number>());
     queue->arm();
     return queue;
@@ -248,17 +246,16 @@ void Driver::close_events() {
         queues_.pop_back();
         if (queues_.size() == 1) commands_.use_events({});  // its own end comes by polling
     }
-    run<prm::dealloc_uar_in, prm::dealloc_uar_out>(Opcode::DEALLOC_UAR, [&](auto in) {
-        in.template set<prm::dealloc_uar_in::uar>(uar_);
-    });
+    run<prm::dealloc_uar_in, prm::dealloc_uar_out>(
+        Opcode::DEALLOC_UAR, [&](auto in) { in.template set<prm::dealloc_uar_in::uar>(uar_); });
 }
 
 void Driver::stop() {
     run<prm::teardown_hca_in, prm::teardown_hca_out>(Opcode::TEARDOWN_HCA, kNothing);
     while (pages_.held() > 0) {
         if (take_back(static_cast<std::uint32_t>(pages_.held())) == 0) {
-            throw DriverError(fmt::format("the card keeps {} pages after TEARDOWN_HCA",
-                                          pages_.held()));
+            throw DriverError(
+                fmt::format("the card keeps {} pages after TEARDOWN_HCA", pages_.held()));
         }
     }
     // The command itself brings the capabilities back to their power-on values.
@@ -287,8 +284,12 @@ void Driver::drain(EventQueue& queue) {
             case prm::EventType::CMD:
                 ended_ |= model::load_be<std::uint32_t>(event->data.data());
                 break;
-            case prm::EventType::PAGE_REQUEST: requests_.push_back(*event); break;
-            default: events_.push_back(*event); break;
+            case prm::EventType::PAGE_REQUEST:
+                requests_.push_back(*event);
+                break;
+            default:
+                events_.push_back(*event);
+                break;
         }
     }
     if (any) queue.arm();

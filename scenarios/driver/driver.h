@@ -9,14 +9,6 @@
 //     const auto pd = out.view().get<prm::alloc_pd_out::pd>();
 #pragma once
 
-#include <cstdint>
-#include <memory>
-#include <string>
-#include <string_view>
-#include <vector>
-
-#include <nlohmann/json.hpp>
-
 #include "model/prm/command.h"
 #include "model/prm/hca_cap.h"
 #include "model/prm/view.h"
@@ -24,6 +16,14 @@
 #include "scenarios/driver/command_port.h"
 #include "scenarios/driver/event_queue.h"
 #include "scenarios/driver/page_pool.h"
+
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace cxsim::scenarios {
 
@@ -58,7 +58,8 @@ class Driver {
     /// `fill` gets a View<In>, or nothing is to be filled in. Throws CommandFailed unless the
     /// command succeeded.
     template <class In, class Out, class Fill>
-    prm::Buffer<Out> run(prm::Opcode opcode, Fill&& fill, Tail tail = {}, std::uint32_t op_mod = 0) {
+    prm::Buffer<Out> run(prm::Opcode opcode, Fill&& fill, Tail tail = {},
+                         std::uint32_t op_mod = 0) {
         Answer<Out> answer = try_run<In, Out>(opcode, std::forward<Fill>(fill), tail, op_mod);
         answer.result.require_ok();
         return std::move(answer.out);
@@ -71,7 +72,8 @@ class Driver {
         in.view().template set<typename In::opcode>(opcode);
         in.view().template set<typename In::op_mod>(op_mod);
         fill(in.view());
-        Answer<Out> answer{execute(in.bytes(), Out::kBytes + tail.output), prm::Buffer<Out>(tail.output)};
+        Answer<Out> answer{execute(in.bytes(), Out::kBytes + tail.output),
+                           prm::Buffer<Out>(tail.output)};
         std::ranges::copy(answer.result.output, answer.out.bytes().begin());
         return answer;
     }

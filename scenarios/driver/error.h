@@ -3,12 +3,12 @@
 // refused what.
 #pragma once
 
+#include "model/prm/status.h"
+
 #include <cstdint>
 #include <stdexcept>
 #include <string>
 #include <string_view>
-
-#include "model/prm/status.h"
 
 namespace cxsim::scenarios {
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scenarios/driver/event_queue.h"
 
-#include <algorithm>
-
 #include "model/prm/view.h"
 #include "prm/layouts.h"
+
+#include <algorithm>
 
 namespace cxsim::scenarios {
 

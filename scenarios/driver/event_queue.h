@@ -2,13 +2,13 @@
 // The driver's side of an event queue: its ring in host memory, consumer index and doorbells.
 #pragma once
 
+#include "model/prm/event_type.h"
+#include "scenarios/driver/host.h"
+
 #include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
-
-#include "model/prm/event_type.h"
-#include "scenarios/driver/host.h"
 
 namespace cxsim::scenarios {
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scenarios/driver/host.h"
 
-#include <array>
-
-#include <fmt/format.h>
-
 #include "model/base/endian.h"
 #include "model/prm/command.h"
 #include "pcie/config_space/registers.h"
+
+#include <fmt/format.h>
+
+#include <array>
 
 namespace cxsim::scenarios {
 
@@ -35,8 +35,8 @@ constexpr Picoseconds kResetTime = model::milliseconds(100);
 
 }  // namespace
 
-CommandFailed::CommandFailed(std::uint16_t opcode, prm::DeliveryStatus delivery,
-                             prm::Status status, std::uint32_t syndrome)
+CommandFailed::CommandFailed(std::uint16_t opcode, prm::DeliveryStatus delivery, prm::Status status,
+                             std::uint32_t syndrome)
     : DriverError(delivery != prm::DeliveryStatus::OK
                       ? fmt::format("{} was not delivered: {}", command_name(opcode),
                                     prm::delivery_status_name(delivery))
@@ -80,11 +80,11 @@ void Host::access(tlm::tlm_command command, AccessSpace space, std::uint64_t add
     to_card_->b_transport(payload_, delay);
     payload_.clear_extension(&extension_);
     if (!payload_.is_response_ok()) {
-        throw DriverError(fmt::format(
-            "the card does not answer {} {} of {} bytes at {:#x} ({})",
-            space == AccessSpace::config ? "the configuration" : "the BAR0",
-            command == tlm::TLM_READ_COMMAND ? "read" : "write", data.size(), address,
-            payload_.get_response_string()));
+        throw DriverError(
+            fmt::format("the card does not answer {} {} of {} bytes at {:#x} ({})",
+                        space == AccessSpace::config ? "the configuration" : "the BAR0",
+                        command == tlm::TLM_READ_COMMAND ? "read" : "write", data.size(), address,
+                        payload_.get_response_string()));
     }
     const bool posted = command == tlm::TLM_WRITE_COMMAND && space == AccessSpace::bar0;
     if (!posted) kernel_.run_for(model::from_sc_time(delay));

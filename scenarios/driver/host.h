@@ -4,22 +4,22 @@
 // passing of simulated time while the processor waits.
 #pragma once
 
-#include <cstdint>
-#include <functional>
-#include <span>
-#include <string>
-#include <vector>
-
-#include <systemc>
-#include <tlm>
-#include <tlm_utils/simple_initiator_socket.h>
-
 #include "model/sim/kernel.h"
 #include "pcie/endpoint/interrupt_sink.h"
 #include "pcie/host/host_access.h"
 #include "pcie/host/sparse_memory.h"
 #include "scenarios/driver/error.h"
 #include "scenarios/testbed/card.h"
+
+#include <tlm_utils/simple_initiator_socket.h>
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <systemc>
+#include <tlm>
+#include <vector>
 
 namespace cxsim::scenarios {
 

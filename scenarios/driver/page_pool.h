@@ -2,12 +2,12 @@
 // Host memory that the driver has handed out: firmware pages and queue buffers.
 #pragma once
 
+#include "pcie/host/sparse_memory.h"
+
 #include <cstdint>
 #include <set>
 #include <span>
 #include <vector>
-
-#include "pcie/host/sparse_memory.h"
 
 namespace cxsim::scenarios {
 

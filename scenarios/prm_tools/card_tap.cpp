@@ -71,8 +71,7 @@ void CardTap::recognise_event(FunctionId function, Picoseconds finish, HostAddre
     });
 }
 
-Picoseconds CardTap::raise_interrupt(FunctionId function, Picoseconds start,
-                                     std::uint32_t vector) {
+Picoseconds CardTap::raise_interrupt(FunctionId function, Picoseconds start, std::uint32_t vector) {
     bool masked = false;
     if (card_ != nullptr && !listeners_.empty()) {
         pcie::MsixTable* table = card_->endpoint().function(function).msix();
@@ -122,8 +121,7 @@ bool CardTap::gateway_space_supported(FunctionId function, std::uint16_t space) 
 }
 
 void CardTap::command_ended(const firmware_stub::CommandReport& report) {
-    const std::uint32_t others =
-        card_->firmware().function(report.function).commands().in_flight();
+    const std::uint32_t others = card_->firmware().function(report.function).commands().in_flight();
     for (TapListener* listener : listeners_) listener->command_ended(report, others);
 }
 

@@ -3,13 +3,13 @@
 // passes: for recordings, traces and statistics.
 #pragma once
 
-#include <cstdint>
-#include <span>
-#include <vector>
-
 #include "firmware_stub/boot/firmware.h"
 #include "model/ports/host_bus.h"
 #include "scenarios/testbed/card.h"
+
+#include <cstdint>
+#include <span>
+#include <vector>
 
 namespace cxsim::scenarios {
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scenarios/prm_tools/command_statistics.h"
 
-#include <algorithm>
-
-#include <fmt/format.h>
-
 #include "firmware_stub/mailbox/command_queue.h"
 #include "model/base/endian.h"
 #include "scenarios/driver/error.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
 
 namespace cxsim::scenarios {
 
@@ -56,9 +56,8 @@ std::string CommandStatistics::table() const {
     std::string text = fmt::format("{:<28} {:>6} {:>8} {:>12} {:>12} {:>12}\n", "command", "count",
                                    "refused", "mean us", "max us", "DMA bytes");
     const auto line = [&](const std::string& name, const Row& row) {
-        const double mean = row.count == 0 ? 0
-                                           : row.total.microseconds() /
-                                                 static_cast<double>(row.count);
+        const double mean =
+            row.count == 0 ? 0 : row.total.microseconds() / static_cast<double>(row.count);
         text += fmt::format("{:<28} {:>6} {:>8} {:>12.3f} {:>12.3f} {:>12}\n", name, row.count,
                             row.refused, mean, row.longest.microseconds(), row.dma_bytes);
     };

@@ -2,11 +2,11 @@
 // Commands by type: how often, how long, how many bytes moved.
 #pragma once
 
+#include "scenarios/prm_tools/card_tap.h"
+
 #include <cstdint>
 #include <map>
 #include <string>
-
-#include "scenarios/prm_tools/card_tap.h"
 
 namespace cxsim::scenarios {
 

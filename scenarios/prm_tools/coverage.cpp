@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scenarios/prm_tools/coverage.h"
 
-#include <algorithm>
-#include <map>
-
-#include <fmt/format.h>
-
 #include "firmware_stub/mailbox/command_table.h"
 #include "firmware_stub/registers/register_table.h"
 #include "model/prm/command.h"
 #include "model/prm/register_id.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
 
 namespace cxsim::scenarios {
 namespace {
@@ -99,7 +99,8 @@ Coverage coverage(const std::vector<Recording>& exercised) {
             row.access = std::string(handler->read != nullptr ? "r" : "") +
                          (handler->write != nullptr ? "w" : "");
         } else {
-            row.reason = info.layout.empty() ? "no public layout" : "the card does not have it (PCAM, MCAM, QCAM)";
+            row.reason = info.layout.empty() ? "no public layout"
+                                             : "the card does not have it (PCAM, MCAM, QCAM)";
         }
         use(row, uses.registers);
         result.registers.push_back(std::move(row));
@@ -127,18 +128,19 @@ std::string Coverage::table() const {
         text += fmt::format("{:>#6x}  {:<34} {:<10} {:>9} {:>8}  {}\n", row.number, row.name,
                             state(row), row.exercised, row.refused, row.reason);
     }
-    text += fmt::format("\n{:>6}  {:<34} {:<10} {:>9} {:>8}  {}\n", "id", "access register", "state",
-                        "exercised", "refused", "access or reason");
+    text += fmt::format("\n{:>6}  {:<34} {:<10} {:>9} {:>8}  {}\n", "id", "access register",
+                        "state", "exercised", "refused", "access or reason");
     for (const CoverageRow& row : registers) {
         text += fmt::format("{:>#6x}  {:<34} {:<10} {:>9} {:>8}  {}\n", row.number, row.name,
                             state(row), row.exercised, row.refused,
                             row.handled ? row.access : row.reason);
     }
-    const auto used = std::ranges::count_if(
-        commands, [](const CoverageRow& row) { return row.exercised != 0; });
-    text += fmt::format("\n{} opcodes: {} handled, {} refused with a reason, {} forgotten; {} exercised\n",
-                        commands.size(), handled(),
-                        commands.size() - handled() - forgotten().size(), forgotten().size(), used);
+    const auto used =
+        std::ranges::count_if(commands, [](const CoverageRow& row) { return row.exercised != 0; });
+    text += fmt::format(
+        "\n{} opcodes: {} handled, {} refused with a reason, {} forgotten; {} exercised\n",
+        commands.size(), handled(), commands.size() - handled() - forgotten().size(),
+        forgotten().size(), used);
     return text;
 }
 

@@ -2,13 +2,13 @@
 // What of the command interface is handled, what is refused and why, and what recordings used.
 #pragma once
 
-#include <cstdint>
-#include <string>
-#include <vector>
+#include "scenarios/prm_tools/recording.h"
 
 #include <nlohmann/json.hpp>
 
-#include "scenarios/prm_tools/recording.h"
+#include <cstdint>
+#include <string>
+#include <vector>
 
 namespace cxsim::scenarios {
 

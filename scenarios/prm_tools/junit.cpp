@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <map>
+#include "scenarios/prm_tools/replayer.h"
 
 #include <fmt/format.h>
 
-#include "scenarios/prm_tools/replayer.h"
+#include <map>
 
 namespace cxsim::scenarios {
 namespace {
@@ -12,10 +12,18 @@ std::string escape(std::string_view text) {
     std::string safe;
     for (const char c : text) {
         switch (c) {
-            case '&': safe += "&amp;"; break;
-            case '<': safe += "&lt;"; break;
-            case '>': safe += "&gt;"; break;
-            case '"': safe += "&quot;"; break;
+            case '&':
+                safe += "&amp;";
+                break;
+            case '<':
+                safe += "&lt;";
+                break;
+            case '>':
+                safe += "&gt;";
+                break;
+            case '"':
+                safe += "&quot;";
+                break;
             default:
                 // XML has no way to write other control characters.
                 safe += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
@@ -25,8 +33,8 @@ std::string escape(std::string_view text) {
 }
 
 std::string case_of(const std::string& name, const std::string& title, const std::string& inside) {
-    const std::string head = fmt::format("  <testcase classname=\"{}\" name=\"{}\"", escape(name),
-                                         escape(title));
+    const std::string head =
+        fmt::format("  <testcase classname=\"{}\" name=\"{}\"", escape(name), escape(title));
     return inside.empty() ? head + "/>\n" : head + ">\n" + inside + "  </testcase>\n";
 }
 
@@ -76,7 +84,8 @@ std::string junit(const Recording& recording, const std::string& name, const Rep
             case BlockKind::event:
                 add(block.line, fmt::format("event of line {}", block.line));
                 break;
-            default: break;
+            default:
+                break;
         }
     }
     if (differences.contains(0)) add(0, "events that were not recorded");

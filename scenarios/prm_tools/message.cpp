@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scenarios/prm_tools/message.h"
 
-#include <algorithm>
-#include <charconv>
-
-#include <fmt/format.h>
-
 #include "model/base/endian.h"
 #include "model/prm/command.h"
 #include "model/prm/event_type.h"
@@ -14,6 +9,11 @@
 #include "model/prm/view.h"
 #include "prm/layouts.h"
 #include "scenarios/prm_tools/symbols.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
 
 namespace cxsim::scenarios {
 
@@ -123,7 +123,8 @@ void Message::choose(std::span<const std::byte> input) {
                     mkc.get<prm::mkc::access_mode_4_2>() == 0;
             }
             break;
-        default: break;
+        default:
+            break;
     }
 }
 
@@ -269,7 +270,8 @@ std::optional<Place> Message::find(std::string_view path) const {
         if (digits.starts_with("0x")) digits.remove_prefix(2);
         std::uint32_t at = 0;
         const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), at, 16);
-        const bool closed = parsed.ec == std::errc{} && parsed.ptr + 1 == digits.data() + digits.size();
+        const bool closed =
+            parsed.ec == std::errc{} && parsed.ptr + 1 == digits.data() + digits.size();
         if (!closed || *parsed.ptr != ']' || at > (1U << 24)) return {};
         return Place{at * 8, 32, ValueForm::number};
     }
@@ -295,8 +297,8 @@ std::optional<Place> Message::find(std::string_view path) const {
     const FieldInfo& field = *location->field;
     const std::uint32_t bit = base + location->bit_offset;
     const bool whole = !path.ends_with(']');
-    if (whole && (is_address_list(field) ||
-                  (translations_are_addresses_ && field.name == "klm_pas_mtt"))) {
+    if (whole &&
+        (is_address_list(field) || (translations_are_addresses_ && field.name == "klm_pas_mtt"))) {
         return Place{bit, 0, ValueForm::addresses};
     }
     if (whole && field.array && !is_byte_string(field)) return {};

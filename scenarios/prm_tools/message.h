@@ -3,6 +3,8 @@
 // bits that no named member covers become "raw[byte]" dwords.
 #pragma once
 
+#include "model/prm/reflect.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -10,8 +12,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "model/prm/reflect.h"
 
 namespace cxsim::scenarios {
 
@@ -77,8 +77,8 @@ class Message {
               std::string_view leaf) const;
 
     const prm::LayoutInfo* layout_ = nullptr;
-    std::optional<Section> section_;    // registers inside ACCESS_REG
-    std::string_view union_member_;     // of hca_cap_union, event_auto
+    std::optional<Section> section_;  // registers inside ACCESS_REG
+    std::string_view union_member_;   // of hca_cap_union, event_auto
     bool translations_are_addresses_ = false;
 };
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scenarios/prm_tools/recorder.h"
 
-#include <algorithm>
-#include <cctype>
-
-#include <fmt/format.h>
-
 #include "firmware_stub/boot/init_segment.h"
 #include "model/base/endian.h"
 #include "model/prm/command.h"
 #include "model/prm/event_type.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
 
 namespace cxsim::scenarios {
 
@@ -60,12 +60,12 @@ Recorder::Recorder(const Card& card, RecorderOptions options,
                    std::function<void(std::string_view)> write)
     : write_(std::move(write)), options_(std::move(options)) {
     const CardSetup& setup = card.setup();
-    std::string text = fmt::format(
-        "cxsim-prm-recording 1\ncard {}\nseed {}\ninstance {}\nhost {}\n", setup.model, setup.seed,
-        setup.instance, setup.host_profile);
+    std::string text =
+        fmt::format("cxsim-prm-recording 1\ncard {}\nseed {}\ninstance {}\nhost {}\n", setup.model,
+                    setup.seed, setup.instance, setup.host_profile);
     for (const std::string& value : options_.overrides) text += fmt::format("set {}\n", value);
-    text += fmt::format("clock {}\n\n",
-                        options_.clock == RecordingClock::wall ? "wall" : "simulated");
+    text +=
+        fmt::format("clock {}\n\n", options_.clock == RecordingClock::wall ? "wall" : "simulated");
     write_(text);
 }
 
@@ -132,13 +132,14 @@ void Recorder::event(FunctionId function, Picoseconds finish, std::uint32_t eqn,
             const std::string_view name = prm::event_type_name(type);
             std::string queue = symbols.find(function.value, "eq", eqn);
             if (queue.empty()) queue = fmt::format("{:#x}", eqn);
-            std::string text = fmt::format(
-                "event {} {}",
-                name.empty() ? fmt::format("{:#x}", type) : std::string(name), queue);
+            std::string text =
+                fmt::format("event {} {}",
+                            name.empty() ? fmt::format("{:#x}", type) : std::string(name), queue);
             if (const auto subtype = entry.get<prm::eqe::event_sub_type>(); subtype != 0) {
                 text += fmt::format(" subtype {:#x}", subtype);
             }
-            text += fmt::format("{}\n  # at {}\n", function_text(function.value), time_text(finish));
+            text +=
+                fmt::format("{}\n  # at {}\n", function_text(function.value), time_text(finish));
             std::vector<std::byte> data(bytes);
             const prm::View<prm::eqe> rest(data);
             rest.set<prm::eqe::event_type>(0U);
@@ -151,8 +152,8 @@ void Recorder::event(FunctionId function, Picoseconds finish, std::uint32_t eqn,
 void Recorder::reset(FunctionId function, Picoseconds at, model::ResetKind kind) {
     // Commands under way die with the function and never end.
     for (Entry& entry : entries_) {
-        const bool dies = kind == model::ResetKind::conventional ||
-                          entry.function == function.value;
+        const bool dies =
+            kind == model::ResetKind::conventional || entry.function == function.value;
         if (entry.command && !entry.ended && dies) entry.ended = true;
     }
     add(function, at, [f = function.value, kind, at](SymbolTable& symbols) {
@@ -212,8 +213,7 @@ std::string Recorder::values_text(std::string_view word, std::uint16_t opcode,
                                   std::span<const std::byte> data, bool output) {
     std::string text;
     const bool creates = output && makes_objects(opcode);
-    const bool pages_back =
-        output && static_cast<prm::Opcode>(opcode) == prm::Opcode::MANAGE_PAGES;
+    const bool pages_back = output && static_cast<prm::Opcode>(opcode) == prm::Opcode::MANAGE_PAGES;
     for (const NamedValue& value : message.decode(data)) {
         std::string shown;
         if (value.place.form == ValueForm::bytes) {
@@ -240,9 +240,9 @@ std::string Recorder::values_text(std::string_view word, std::uint16_t opcode,
 
 std::string Recorder::command_text(const Entry& entry) {
     ++commands_;
-    const std::string times = fmt::format(
-        "  # {}: at {}, took {:.3f} us, slot {}", commands_, time_text(entry.at),
-        (entry.finish - entry.at).microseconds(), entry.slot);
+    const std::string times =
+        fmt::format("  # {}: at {}, took {:.3f} us, slot {}", commands_, time_text(entry.at),
+                    (entry.finish - entry.at).microseconds(), entry.slot);
     if (entry.finish < entry.at || entry.finish == Picoseconds{}) {
         return fmt::format("lost{}\n  # {}: at {}, slot {}\n", function_text(entry.function),
                            commands_, time_text(entry.at), entry.slot);
@@ -254,8 +254,8 @@ std::string Recorder::command_text(const Entry& entry) {
     const auto opcode = model::load_be<std::uint16_t>(entry.input.data());
     const auto op_mod = model::load_be<std::uint16_t>(entry.input.data() + 6);
     const std::string_view name = prm::opcode_name(opcode);
-    std::string text = fmt::format("command {}", name.empty() ? fmt::format("{:#x}", opcode)
-                                                              : std::string(name));
+    std::string text =
+        fmt::format("command {}", name.empty() ? fmt::format("{:#x}", opcode) : std::string(name));
     if (op_mod != 0) text += fmt::format(" op_mod {:#x}", op_mod);
     text += fmt::format(" bytes {} {}{}\n{}\n", entry.input.size(), entry.output.size(),
                         function_text(entry.function), times);
@@ -265,10 +265,10 @@ std::string Recorder::command_text(const Entry& entry) {
     text += values_text("in", opcode, entry.function, Message::input(entry.input), data, false);
 
     const std::string_view status = prm::status_name(entry.reply.status);
-    text += fmt::format("  status {}", status.empty()
-                                           ? fmt::format("{:#x}", static_cast<unsigned>(
-                                                                      entry.reply.status))
-                                           : std::string(status));
+    text +=
+        fmt::format("  status {}",
+                    status.empty() ? fmt::format("{:#x}", static_cast<unsigned>(entry.reply.status))
+                                   : std::string(status));
     if (entry.reply.syndrome != 0) text += fmt::format(" syndrome {:#x}", entry.reply.syndrome);
     text += '\n';
     if (!entry.reply.ok()) {

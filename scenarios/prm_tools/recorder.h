@@ -2,6 +2,9 @@
 // Writes what a driver did with a card as text (scenarios/prm_tools/README.md).
 #pragma once
 
+#include "scenarios/prm_tools/card_tap.h"
+#include "scenarios/prm_tools/symbols.h"
+
 #include <array>
 #include <cstdint>
 #include <deque>
@@ -10,9 +13,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "scenarios/prm_tools/card_tap.h"
-#include "scenarios/prm_tools/symbols.h"
 
 namespace cxsim::scenarios {
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scenarios/prm_tools/recording.h"
 
+#include "model/prm/command.h"
+#include "model/prm/event_type.h"
+
+#include <fmt/format.h>
+
 #include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <fstream>
 #include <sstream>
-
-#include <fmt/format.h>
-
-#include "model/prm/command.h"
-#include "model/prm/event_type.h"
 
 namespace cxsim::scenarios {
 namespace {
@@ -75,7 +75,8 @@ void RecordingParser::line(std::string_view text) {
     if (text.ends_with('\r')) text.remove_suffix(1);
     if (text.find_first_not_of(' ') == text.npos) return;
     if (line_ == 1) {
-        if (text != kMagic) fail("not a recording: the first line is not \"" + std::string(kMagic) + "\"");
+        if (text != kMagic)
+            fail("not a recording: the first line is not \"" + std::string(kMagic) + "\"");
         return;
     }
     const std::string_view trimmed = text.substr(text.find_first_not_of(' '));
@@ -134,9 +135,10 @@ void RecordingParser::start_block(std::string_view text) {
         current_.kind = BlockKind::event;
         const std::string_view name = take_word(text);
         prm::EventType type{};
-        if (!find_name(name, 0xff, [](prm::EventType t) {
-                return prm::event_type_name(static_cast<std::uint8_t>(t));
-            }, type)) {
+        if (!find_name(
+                name, 0xff,
+                [](prm::EventType t) { return prm::event_type_name(static_cast<std::uint8_t>(t)); },
+                type)) {
             fail(fmt::format("no event \"{}\"", name));
         }
         current_.event_type = static_cast<std::uint8_t>(type);
@@ -157,7 +159,8 @@ void RecordingParser::start_block(std::string_view text) {
         current_.kind = BlockKind::queue;
     } else if (kind == "nic_interface") {
         current_.kind = BlockKind::nic_interface;
-        if (!parse_number(take_word(text), number) || number > 7) fail("nic_interface is not 0 to 7");
+        if (!parse_number(take_word(text), number) || number > 7)
+            fail("nic_interface is not 0 to 7");
         current_.nic_interface = static_cast<std::uint32_t>(number);
     } else if (kind == "lost") {
         current_.kind = BlockKind::lost;

@@ -2,17 +2,17 @@
 // Recordings read back: blocks of a header line and indented lines (scenarios/prm_tools/README.md).
 #pragma once
 
+#include "model/base/units.h"
+#include "model/params/config_error.h"
+#include "model/ports/host_bus.h"
+#include "model/prm/status.h"
+
 #include <cstdint>
 #include <functional>
 #include <iosfwd>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "model/base/units.h"
-#include "model/ports/host_bus.h"
-#include "model/prm/status.h"
-#include "model/params/config_error.h"
 
 namespace cxsim::scenarios {
 
@@ -27,7 +27,8 @@ struct RecordingHeader {
 
 struct RecordedValue {
     std::string path;
-    std::string text;  ///< as written: "0x1f", "$cq3", "$page4+0x40", "$buf7[32]", "hex:00ff", "\"a\""
+    std::string
+        text;  ///< as written: "0x1f", "$cq3", "$page4+0x40", "$buf7[32]", "hex:00ff", "\"a\""
 };
 
 enum class BlockKind : std::uint8_t {
@@ -42,7 +43,7 @@ enum class BlockKind : std::uint8_t {
 
 struct Block {
     BlockKind kind = BlockKind::command;
-    std::size_t line = 0;    ///< of the block's first line, from 1
+    std::size_t line = 0;      ///< of the block's first line, from 1
     std::uint64_t number = 0;  ///< of commands, from 1
     std::uint16_t function = 0;
     model::Picoseconds at;

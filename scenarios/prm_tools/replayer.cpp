@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scenarios/prm_tools/replayer.h"
 
-#include <algorithm>
-#include <charconv>
-
-#include <fmt/format.h>
-
 #include "model/base/endian.h"
 #include "model/prm/command.h"
 #include "model/prm/event_type.h"
 #include "model/prm/view.h"
 #include "prm/layouts.h"
 #include "scenarios/prm_tools/symbols.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
 
 namespace cxsim::scenarios {
 
@@ -49,7 +49,8 @@ std::vector<std::byte> bytes_of(const Block& block, const RecordedValue& value) 
     std::vector<std::byte> bytes;
     std::string_view text = value.text;
     if (text.size() >= 2 && text.front() == '"' && text.back() == '"') {
-        for (const char c : text.substr(1, text.size() - 2)) bytes.push_back(static_cast<std::byte>(c));
+        for (const char c : text.substr(1, text.size() - 2))
+            bytes.push_back(static_cast<std::byte>(c));
         return bytes;
     }
     if (text.starts_with("$key")) {
@@ -77,12 +78,16 @@ std::vector<std::byte> bytes_of(const Block& block, const RecordedValue& value) 
 
 std::string value_text(const NamedValue& value) {
     switch (value.place.form) {
-        case ValueForm::number: return fmt::format("{:#x}", value.number);
-        case ValueForm::addresses: return fmt::format("{} addresses", value.addresses.size());
-        case ValueForm::bytes: break;
+        case ValueForm::number:
+            return fmt::format("{:#x}", value.number);
+        case ValueForm::addresses:
+            return fmt::format("{} addresses", value.addresses.size());
+        case ValueForm::bytes:
+            break;
     }
     std::string text = "hex:";
-    for (const std::byte b : value.bytes) text += fmt::format("{:02x}", std::to_integer<unsigned>(b));
+    for (const std::byte b : value.bytes)
+        text += fmt::format("{:02x}", std::to_integer<unsigned>(b));
     return text;
 }
 
@@ -101,7 +106,8 @@ std::string Difference::text() const {
 Replayer::Replayer(Host& host, const Recording& recording)
     : host_(host),
       recording_(recording),
-      port_(host, {.signatures = false, .timeout = kCommandLimit, .boot_timeout = model::seconds(120)}) {}
+      port_(host,
+            {.signatures = false, .timeout = kCommandLimit, .boot_timeout = model::seconds(120)}) {}
 
 Replayer::~Replayer() = default;
 
@@ -117,15 +123,28 @@ ReplayResult Replayer::run(const std::function<void(std::size_t)>& progress) {
             if (block.kind == BlockKind::command) skip("of another function");
         } else {
             switch (block.kind) {
-                case BlockKind::command: command(block); break;
-                case BlockKind::event: event(block); break;
-                case BlockKind::reset: reset(block); break;
-                case BlockKind::queue: open_queue(); break;
-                case BlockKind::nic_interface:
-                    host_.mmio_write32(kNicInterfaceOffset, block.nic_interface << kNicInterfaceShift);
+                case BlockKind::command:
+                    command(block);
                     break;
-                case BlockKind::lost: skip("never ended in the recording"); break;
-                case BlockKind::undelivered: skip("was not delivered in the recording"); break;
+                case BlockKind::event:
+                    event(block);
+                    break;
+                case BlockKind::reset:
+                    reset(block);
+                    break;
+                case BlockKind::queue:
+                    open_queue();
+                    break;
+                case BlockKind::nic_interface:
+                    host_.mmio_write32(kNicInterfaceOffset,
+                                       block.nic_interface << kNicInterfaceShift);
+                    break;
+                case BlockKind::lost:
+                    skip("never ended in the recording");
+                    break;
+                case BlockKind::undelivered:
+                    skip("was not delivered in the recording");
+                    break;
             }
         }
         if (progress) progress(++done);
@@ -153,8 +172,12 @@ void Replayer::open_queue() {
 void Replayer::reset(const Block& block) {
     collect_events();
     switch (block.reset) {
-        case model::ResetKind::conventional: host_.hot_reset(); break;
-        case model::ResetKind::function_level: host_.function_level_reset(); break;
+        case model::ResetKind::conventional:
+            host_.hot_reset();
+            break;
+        case model::ResetKind::function_level:
+            host_.function_level_reset();
+            break;
         case model::ResetKind::power_state: {
             const std::uint16_t power = host_.find_capability(kPowerManagement);
             const auto at = static_cast<std::uint16_t>(power + kPowerState);
@@ -234,8 +257,8 @@ bool Replayer::put(const Message& message, const Block& block, const RecordedVal
                    std::span<std::byte> data, std::string& missing) {
     const auto place = message.find(value.path);
     if (!place) {
-        throw DriverError(fmt::format("recording, block at line {}: {} has no member {}", block.line,
-                                      command_name(block.opcode), value.path));
+        throw DriverError(fmt::format("recording, block at line {}: {} has no member {}",
+                                      block.line, command_name(block.opcode), value.path));
     }
     if (place->form == ValueForm::bytes) {
         put_bytes(data, *place, bytes_of(block, value));
@@ -261,8 +284,7 @@ bool Replayer::put(const Message& message, const Block& block, const RecordedVal
         }
         number += object->second;
     }
-    if (place->form != ValueForm::number ||
-        (place->width < 64 && number >> place->width != 0)) {
+    if (place->form != ValueForm::number || (place->width < 64 && number >> place->width != 0)) {
         bad_value(block, value);
     }
     put_number(data, *place, number);
@@ -271,10 +293,10 @@ bool Replayer::put(const Message& message, const Block& block, const RecordedVal
 
 // ---- Commands ----------------------------------------------------------------------------------
 
-bool Replayer::fill_input(const Block& block, std::vector<std::byte>& input,
-                          std::string& missing) {
+bool Replayer::fill_input(const Block& block, std::vector<std::byte>& input, std::string& missing) {
     input.assign(block.input_bytes, std::byte{0});
-    if (input.size() < 8) throw DriverError(fmt::format("recording, block at line {}: no bytes", block.line));
+    if (input.size() < 8)
+        throw DriverError(fmt::format("recording, block at line {}: no bytes", block.line));
     model::store_be<std::uint16_t>(input.data(), block.opcode);
     model::store_be<std::uint16_t>(input.data() + 6, block.op_mod);
     // What a command holds may depend on its first members (register id, access mode): those
@@ -301,13 +323,15 @@ void Replayer::command(const Block& block) {
     if (!fill_input(block, input, missing)) {
         const bool consequence = wanted_.contains(missing);
         result_.skipped.push_back({block.number, block.line, command_name(block.opcode),
-                                   "needs " + missing + ", which the card has not made", consequence});
+                                   "needs " + missing + ", which the card has not made",
+                                   consequence});
         if (!consequence) {
             differ(block, "input", missing + " to exist", "no such object in this recording");
         }
         // What this one would have made is missing, too.
         for (const RecordedValue& value : block.out) {
-            if (makes_objects(block.opcode) && value.text.starts_with('$')) wanted_.insert(value.text);
+            if (makes_objects(block.opcode) && value.text.starts_with('$'))
+                wanted_.insert(value.text);
         }
         return;
     }
@@ -321,12 +345,11 @@ void Replayer::command(const Block& block) {
 
 void Replayer::differ(const Block& block, std::string member, std::string expected,
                       std::string got) {
-    const std::string name =
-        block.kind == BlockKind::event
-            ? fmt::format("event {}", prm::event_type_name(block.event_type))
-            : command_name(block.opcode);
-    result_.differences.push_back({block.number, block.line, name, std::move(member),
-                                   std::move(expected), std::move(got)});
+    const std::string name = block.kind == BlockKind::event
+                                 ? fmt::format("event {}", prm::event_type_name(block.event_type))
+                                 : command_name(block.opcode);
+    result_.differences.push_back(
+        {block.number, block.line, name, std::move(member), std::move(expected), std::move(got)});
 }
 
 // Expected output in this run's numbers. New objects get their numbers from what the card answered.
@@ -339,7 +362,8 @@ bool Replayer::expect(const Block& block, const Message& message, std::span<cons
         if (value.text.starts_with('*') && place && place->form == ValueForm::addresses) {
             const std::uint64_t count = parse(block, value).count;
             std::vector<std::uint64_t> back;
-            for (std::size_t at = place->bit / 8; at + 8 <= got.size() && back.size() < count; at += 8) {
+            for (std::size_t at = place->bit / 8; at + 8 <= got.size() && back.size() < count;
+                 at += 8) {
                 back.push_back(model::load_be<std::uint64_t>(got.data() + at));
             }
             const bool ours = std::ranges::all_of(
@@ -352,10 +376,9 @@ bool Replayer::expect(const Block& block, const Message& message, std::span<cons
         }
         if (creates && value.text.starts_with('$') && place && place->form == ValueForm::number &&
             !objects_.contains(value.text)) {
-            const std::uint64_t number =
-                place->bit + place->width <= got.size() * 8
-                    ? prm::get_bits(got, place->bit, place->width)
-                    : 0;
+            const std::uint64_t number = place->bit + place->width <= got.size() * 8
+                                             ? prm::get_bits(got, place->bit, place->width)
+                                             : 0;
             objects_[value.text] = number;
             put_number(expected, *place, number);
             continue;
@@ -377,7 +400,8 @@ void Replayer::compare(const Block& block, std::span<const std::byte> input,
     if (result.status() != block.status || result.delivery != prm::DeliveryStatus::OK) {
         differ(block, "status", status_text(block.status), status_text(result.status()));
         for (const RecordedValue& value : block.out) {
-            if (makes_objects(block.opcode) && value.text.starts_with('$')) wanted_.insert(value.text);
+            if (makes_objects(block.opcode) && value.text.starts_with('$'))
+                wanted_.insert(value.text);
         }
     }
     if (result.syndrome() != block.syndrome) {
@@ -451,13 +475,13 @@ void Replayer::after(const Block& block, std::span<const std::byte> input,
     if (opcode == Opcode::CREATE_EQ) {
         std::unique_ptr<EventQueue> queue = std::move(next_queue_);
         if (queue == nullptr || !result.ok()) return;
-        queue->set_number(prm::ConstView<prm::create_eq_out>(result.output)
-                              .get<prm::create_eq_out::eq_number>());
+        queue->set_number(
+            prm::ConstView<prm::create_eq_out>(result.output).get<prm::create_eq_out::eq_number>());
         queue->arm();
         queues_.push_back(std::move(queue));
     } else if (opcode == Opcode::DESTROY_EQ && result.ok()) {
-        const auto number = prm::ConstView<prm::destroy_eq_in>(input)
-                                .get<prm::destroy_eq_in::eq_number>();
+        const auto number =
+            prm::ConstView<prm::destroy_eq_in>(input).get<prm::destroy_eq_in::eq_number>();
         std::erase_if(queues_, [&](const auto& queue) { return queue->number() == number; });
     } else if (opcode == Opcode::TEARDOWN_HCA && result.ok()) {
         collect_events();
@@ -491,7 +515,8 @@ void Replayer::event(const Block& block) {
         },
         kEventLimit);
     if (!came) {
-        differ(block, "event", "one", fmt::format("none within {} ms", kEventLimit.seconds() * 1e3));
+        differ(block, "event", "one",
+               fmt::format("none within {} ms", kEventLimit.seconds() * 1e3));
         return;
     }
     std::vector<std::byte> got(prm::eqe::kBytes);
@@ -509,8 +534,10 @@ void Replayer::event(const Block& block) {
     }
     if (expected == got) return;
     std::map<std::string, std::pair<std::string, std::string>> members;
-    for (const NamedValue& value : message.decode(expected)) members[value.path].first = value_text(value);
-    for (const NamedValue& value : message.decode(got)) members[value.path].second = value_text(value);
+    for (const NamedValue& value : message.decode(expected))
+        members[value.path].first = value_text(value);
+    for (const NamedValue& value : message.decode(got))
+        members[value.path].second = value_text(value);
     for (auto& [path, values] : members) {
         auto& [wanted, seen] = values;
         if (wanted == seen) continue;

@@ -2,6 +2,11 @@
 // Plays a recording against a fresh card, through its command interface, and tells what differs.
 #pragma once
 
+#include "scenarios/driver/command_port.h"
+#include "scenarios/driver/event_queue.h"
+#include "scenarios/prm_tools/message.h"
+#include "scenarios/prm_tools/recording.h"
+
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -11,11 +16,6 @@
 #include <string>
 #include <utility>
 #include <vector>
-
-#include "scenarios/driver/command_port.h"
-#include "scenarios/driver/event_queue.h"
-#include "scenarios/prm_tools/message.h"
-#include "scenarios/prm_tools/recording.h"
 
 namespace cxsim::scenarios {
 
@@ -28,7 +28,8 @@ struct Difference {
     std::string expected;
     std::string got;
 
-    /// "command 12 QUERY_HCA_CAP (line 30): capability.cmd_hca_cap.log_max_qp: expected ..., got ..."
+    /// "command 12 QUERY_HCA_CAP (line 30): capability.cmd_hca_cap.log_max_qp: expected ..., got
+    /// ..."
     std::string text() const;
 };
 
@@ -67,11 +68,11 @@ class Replayer {
         std::uint64_t page_bytes = 4096;
     };
     struct Reference {
-        std::string symbol;         ///< "$cq3"; empty: a number
-        std::uint64_t addend = 0;   ///< or the number
-        std::uint64_t count = 0;    ///< of a list
+        std::string symbol;        ///< "$cq3"; empty: a number
+        std::uint64_t addend = 0;  ///< or the number
+        std::uint64_t count = 0;   ///< of a list
         bool list = false;
-        bool anonymous = false;     ///< "*[8]": pages that the card hands back
+        bool anonymous = false;  ///< "*[8]": pages that the card hands back
     };
 
     void command(const Block& block);
@@ -102,7 +103,7 @@ class Replayer {
     std::map<std::string, std::uint64_t> objects_;
     std::map<std::string, std::uint64_t> pages_;
     std::map<std::string, Buffer> buffers_;
-    std::set<std::string> wanted_;  ///< objects that the card should have made and has not
+    std::set<std::string> wanted_;   ///< objects that the card should have made and has not
     std::set<std::uint64_t> given_;  ///< pages that the firmware has
     std::vector<std::unique_ptr<EventQueue>> queues_;
     std::unique_ptr<EventQueue> next_queue_;

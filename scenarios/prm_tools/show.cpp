@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scenarios/prm_tools/show.h"
 
-#include <fmt/format.h>
-
 #include "model/prm/command.h"
 #include "model/prm/event_type.h"
 #include "model/prm/register_id.h"
 #include "scenarios/driver/error.h"
+
+#include <fmt/format.h>
 
 namespace cxsim::scenarios {
 namespace {
@@ -15,13 +15,20 @@ constexpr std::string_view kResets[] = {"conventional", "function_level", "power
 
 std::string_view kind_name(BlockKind kind) {
     switch (kind) {
-        case BlockKind::command: return "command";
-        case BlockKind::event: return "event";
-        case BlockKind::reset: return "reset";
-        case BlockKind::queue: return "queue";
-        case BlockKind::nic_interface: return "nic_interface";
-        case BlockKind::lost: return "lost";
-        case BlockKind::undelivered: return "undelivered";
+        case BlockKind::command:
+            return "command";
+        case BlockKind::event:
+            return "event";
+        case BlockKind::reset:
+            return "reset";
+        case BlockKind::queue:
+            return "queue";
+        case BlockKind::nic_interface:
+            return "nic_interface";
+        case BlockKind::lost:
+            return "lost";
+        case BlockKind::undelivered:
+            return "undelivered";
     }
     return "";
 }
@@ -43,7 +50,8 @@ std::string register_of(const Block& block) {
     return {};
 }
 
-void add_values(std::string& text, std::string_view word, const std::vector<RecordedValue>& values) {
+void add_values(std::string& text, std::string_view word,
+                const std::vector<RecordedValue>& values) {
     for (const RecordedValue& value : values) {
         text += fmt::format("    {} {} = {}\n", word, value.path, value.text);
     }
@@ -58,8 +66,7 @@ nlohmann::ordered_json values_json(const std::vector<RecordedValue>& values) {
 }  // namespace
 
 bool ShowFilter::takes(const Block& block) const {
-    if (!opcodes.empty() &&
-        (block.kind != BlockKind::command || !opcodes.contains(block.opcode))) {
+    if (!opcodes.empty() && (block.kind != BlockKind::command || !opcodes.contains(block.opcode))) {
         return false;
     }
     if (!refused) return true;
@@ -90,21 +97,24 @@ std::string block_text(const Block& block) {
         }
         case BlockKind::event: {
             const std::string_view name = prm::event_type_name(block.event_type);
-            text += fmt::format("event {} on {}",
-                                name.empty() ? fmt::format("{:#x}", block.event_type)
-                                             : std::string(name),
-                                block.event_queue);
-            if (block.event_subtype != 0) text += fmt::format(" subtype {:#x}", block.event_subtype);
+            text += fmt::format(
+                "event {} on {}",
+                name.empty() ? fmt::format("{:#x}", block.event_type) : std::string(name),
+                block.event_queue);
+            if (block.event_subtype != 0)
+                text += fmt::format(" subtype {:#x}", block.event_subtype);
             text += '\n';
             add_values(text, "   ", block.data);
             return text;
         }
         case BlockKind::reset:
             return text + fmt::format("reset {}\n", kResets[static_cast<std::size_t>(block.reset)]);
-        case BlockKind::queue: return text + "command queue handed over\n";
+        case BlockKind::queue:
+            return text + "command queue handed over\n";
         case BlockKind::nic_interface:
             return text + fmt::format("nic_interface set to {}\n", block.nic_interface);
-        case BlockKind::lost: return text + "a command that never ended\n";
+        case BlockKind::lost:
+            return text + "a command that never ended\n";
         case BlockKind::undelivered:
             return text + fmt::format("a command that was not delivered: {}\n",
                                       prm::delivery_status_name(block.delivery));
@@ -113,9 +123,8 @@ std::string block_text(const Block& block) {
 }
 
 nlohmann::ordered_json block_json(const Block& block) {
-    nlohmann::ordered_json json{{"kind", kind_name(block.kind)},
-                                {"time_ps", block.at.value},
-                                {"function", block.function}};
+    nlohmann::ordered_json json{
+        {"kind", kind_name(block.kind)}, {"time_ps", block.at.value}, {"function", block.function}};
     switch (block.kind) {
         case BlockKind::command:
             json["number"] = block.number;
@@ -137,13 +146,18 @@ nlohmann::ordered_json block_json(const Block& block) {
             json["queue"] = block.event_queue;
             json["data"] = values_json(block.data);
             break;
-        case BlockKind::reset: json["reset"] = kResets[static_cast<std::size_t>(block.reset)]; break;
-        case BlockKind::nic_interface: json["value"] = block.nic_interface; break;
+        case BlockKind::reset:
+            json["reset"] = kResets[static_cast<std::size_t>(block.reset)];
+            break;
+        case BlockKind::nic_interface:
+            json["value"] = block.nic_interface;
+            break;
         case BlockKind::undelivered:
             json["delivery"] = prm::delivery_status_name(block.delivery);
             break;
         case BlockKind::queue:
-        case BlockKind::lost: break;
+        case BlockKind::lost:
+            break;
     }
     return json;
 }

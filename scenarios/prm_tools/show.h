@@ -2,13 +2,13 @@
 // Blocks of a recording for people (text) and scripts (JSON Lines).
 #pragma once
 
-#include <cstdint>
-#include <set>
-#include <string>
+#include "scenarios/prm_tools/recording.h"
 
 #include <nlohmann/json.hpp>
 
-#include "scenarios/prm_tools/recording.h"
+#include <cstdint>
+#include <set>
+#include <string>
 
 namespace cxsim::scenarios {
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scenarios/prm_tools/symbols.h"
 
-#include <algorithm>
-#include <array>
+#include "model/prm/command.h"
 
 #include <fmt/format.h>
 
-#include "model/prm/command.h"
+#include <algorithm>
+#include <array>
 
 namespace cxsim::scenarios {
 namespace {
@@ -71,17 +71,33 @@ constexpr std::string_view kTir[] = {"tir"};
 
 // Leaves of outputs that move on their own, for any command that shows them.
 constexpr std::string_view kVolatileLeaves[] = {
-    "producer_counter",   "consumer_counter", "last_notified_index", "last_solicit_index",
-    "hw_counter",         "sw_counter",       "hw_sq_wqebb_counter", "sw_sq_wqebb_counter",
-    "hw_rq_counter",      "sw_rq_counter",    "next_send_psn",       "last_acked_psn",
-    "next_rcv_psn",       "wqe_cnt",          "last_db",             "arm_request",
+    "producer_counter",
+    "consumer_counter",
+    "last_notified_index",
+    "last_solicit_index",
+    "hw_counter",
+    "sw_counter",
+    "hw_sq_wqebb_counter",
+    "sw_sq_wqebb_counter",
+    "hw_rq_counter",
+    "sw_rq_counter",
+    "next_send_psn",
+    "last_acked_psn",
+    "next_rcv_psn",
+    "wqe_cnt",
+    "last_db",
+    "arm_request",
 };
 constexpr Opcode kVolatileOutputs[] = {
-    Opcode::QUERY_VPORT_COUNTER, Opcode::QUERY_Q_COUNTER, Opcode::QUERY_FLOW_COUNTER,
+    Opcode::QUERY_VPORT_COUNTER, Opcode::QUERY_Q_COUNTER,       Opcode::QUERY_FLOW_COUNTER,
     Opcode::QUERY_VNIC_ENV,      Opcode::QUERY_CONG_STATISTICS,
 };
 constexpr std::string_view kVolatileRegisters[] = {
-    "ppcnt_reg.counter_set", "mpcnt_reg.counter_set", "mtmp_reg.", "mtutc_reg.", "mtpps_reg.",
+    "ppcnt_reg.counter_set",
+    "mpcnt_reg.counter_set",
+    "mtmp_reg.",
+    "mtutc_reg.",
+    "mtpps_reg.",
     "mtctr_reg.",
 };
 // Armed and fired of event queues, empty and full of completion queues.
@@ -102,9 +118,12 @@ std::span<const std::string_view> handle_kinds(std::uint16_t opcode, const Named
         const std::size_t type_byte = value.place.bit / 8 - 1;
         if (type_byte >= data.size()) return {};
         switch (std::to_integer<unsigned>(data[type_byte])) {
-            case kTable: return kFlowTable;
-            case kReceiver: return kTir;
-            default: return {};
+            case kTable:
+                return kFlowTable;
+            case kReceiver:
+                return kTir;
+            default:
+                return {};
         }
     }
     for (const HandleMember& member : kHandleMembers) {

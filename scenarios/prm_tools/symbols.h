@@ -3,6 +3,8 @@
 // change by themselves: what makes recordings comparable between runs.
 #pragma once
 
+#include "scenarios/prm_tools/message.h"
+
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -11,8 +13,6 @@
 #include <tuple>
 #include <utility>
 #include <vector>
-
-#include "scenarios/prm_tools/message.h"
 
 namespace cxsim::scenarios {
 

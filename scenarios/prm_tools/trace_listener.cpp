@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scenarios/prm_tools/trace_listener.h"
 
-#include <algorithm>
-
 #include "firmware_stub/boot/init_segment.h"
 #include "model/base/endian.h"
 #include "model/prm/command.h"
 #include "model/prm/view.h"
 #include "prm/layouts.h"
+
+#include <algorithm>
 
 namespace cxsim::scenarios {
 
@@ -46,14 +46,16 @@ TraceListener::TraceListener(trace::Tracer& tracer, const Card& card)
 
 void TraceListener::bar_read(FunctionId function, Picoseconds at, std::uint64_t offset,
                              std::span<const std::byte> data) {
-    tracer_.record(bar_, function.value, at,
-                   trace::Mmio{offset, first_bytes(data), static_cast<std::uint32_t>(data.size()), 0});
+    tracer_.record(
+        bar_, function.value, at,
+        trace::Mmio{offset, first_bytes(data), static_cast<std::uint32_t>(data.size()), 0});
 }
 
 void TraceListener::bar_write(FunctionId function, Picoseconds arrival, std::uint64_t offset,
                               std::span<const std::byte> from) {
-    tracer_.record(bar_, function.value, arrival,
-                   trace::Mmio{offset, first_bytes(from), static_cast<std::uint32_t>(from.size()), 1});
+    tracer_.record(
+        bar_, function.value, arrival,
+        trace::Mmio{offset, first_bytes(from), static_cast<std::uint32_t>(from.size()), 1});
     doorbell(function, arrival, offset, from);
 }
 
@@ -76,8 +78,8 @@ void TraceListener::doorbell(FunctionId function, Picoseconds arrival, std::uint
             record.type = trace::DoorbellType::cq_arm;
             record.number = model::load_be<std::uint32_t>(from.data() + 4) & 0xffffff;
         } else if (place >= kBlueFlame && from.size() >= 8) {
-            record.type = from.size() > 8 ? trace::DoorbellType::blueflame
-                                          : trace::DoorbellType::send;
+            record.type =
+                from.size() > 8 ? trace::DoorbellType::blueflame : trace::DoorbellType::send;
             record.number = model::load_be<std::uint32_t>(from.data() + 4) >> 8;
         } else {
             return;
@@ -99,10 +101,11 @@ void TraceListener::dma(FunctionId function, bool write, Picoseconds start,
 void TraceListener::event(FunctionId function, Picoseconds finish, std::uint32_t eqn,
                           std::uint32_t index, std::span<const std::byte> eqe) {
     const prm::ConstView<prm::eqe> view(eqe);
-    tracer_.record(events_, function.value, finish,
-                   trace::Eqe{eqn, index, static_cast<std::uint8_t>(view.get<prm::eqe::event_type>()),
-                              static_cast<std::uint8_t>(view.get<prm::eqe::event_sub_type>())},
-                   {eqe});
+    tracer_.record(
+        events_, function.value, finish,
+        trace::Eqe{eqn, index, static_cast<std::uint8_t>(view.get<prm::eqe::event_type>()),
+                   static_cast<std::uint8_t>(view.get<prm::eqe::event_sub_type>())},
+        {eqe});
 }
 
 void TraceListener::interrupt(FunctionId function, Picoseconds arrival, std::uint32_t vector,

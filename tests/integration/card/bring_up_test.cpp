@@ -67,8 +67,7 @@ TEST_CASE("bytes told per command add up to what the command queue moved", "[car
     bench.bring_up.up();
     bench.bring_up.down();
     const auto& counters = bench.function().commands().counters();
-    CHECK(bench.statistics.sum().dma_bytes ==
-          counters.dma_read_bytes + counters.dma_written_bytes);
+    CHECK(bench.statistics.sum().dma_bytes == counters.dma_read_bytes + counters.dma_written_bytes);
     CHECK(bench.statistics.sum().count == counters.commands);
 }
 
@@ -106,10 +105,9 @@ TEST_CASE("commands can be given by name", "[card]") {
 TEST_CASE("a refused command says its status and syndrome", "[card]") {
     CardBench bench;
     bench.driver.start();
-    CHECK_THROWS_WITH(
-        (bench.driver.run<prm::query_hca_cap_in, prm::query_hca_cap_out>(
-            Opcode::QUERY_HCA_CAP, [](auto) {}, {}, 0x7ff << 1)),
-        ContainsSubstring("BAD_PARAM") && ContainsSubstring("0x5add95"));
+    CHECK_THROWS_WITH((bench.driver.run<prm::query_hca_cap_in, prm::query_hca_cap_out>(
+                          Opcode::QUERY_HCA_CAP, [](auto) {}, {}, 0x7ff << 1)),
+                      ContainsSubstring("BAD_PARAM") && ContainsSubstring("0x5add95"));
 }
 
 TEST_CASE("a driver of a dead card is told who waits for whom", "[card]") {

@@ -2,13 +2,13 @@
 // A card in a machine with the in-process driver. One per process: SystemC elaborates once.
 #pragma once
 
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "scenarios/driver/bring_up.h"
 #include "scenarios/prm_tools/card_tap.h"
 #include "scenarios/prm_tools/command_statistics.h"
+
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace cxsim::test {
 
@@ -31,7 +31,9 @@ struct CardBench {
         return setup;
     }
 
-    firmware_stub::FunctionState& function() { return card.firmware().function(model::FunctionId{0}); }
+    firmware_stub::FunctionState& function() {
+        return card.firmware().function(model::FunctionId{0});
+    }
     std::uint64_t objects() { return function().resources().total(); }
     std::uint32_t pages() { return function().pages().held(); }
 

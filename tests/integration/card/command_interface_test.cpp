@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "model/base/endian.h"
 #include "tests/integration/card/card_bench.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
-
-#include "model/base/endian.h"
 
 using namespace cxsim;
 using namespace cxsim::test;
@@ -56,11 +55,15 @@ TEST_CASE("many commands run at once and end out of order, each with its own ans
     std::uint32_t vector = 0;
     for (std::uint32_t slot = 0; slot < 16; ++slot) {
         switch (slot % 4) {
-            case 0: port.prepare(slot, input<prm::alloc_pd_in>(Opcode::ALLOC_PD), 16); break;
+            case 0:
+                port.prepare(slot, input<prm::alloc_pd_in>(Opcode::ALLOC_PD), 16);
+                break;
             case 1:
                 port.prepare(slot, input<prm::query_hca_cap_in>(Opcode::QUERY_HCA_CAP, 1), 4112);
                 break;
-            case 2: port.prepare(slot, input<prm::query_issi_in>(Opcode::QUERY_ISSI), 112); break;
+            case 2:
+                port.prepare(slot, input<prm::query_issi_in>(Opcode::QUERY_ISSI), 112);
+                break;
             default:  // no such opcode: refused at once
                 port.prepare(slot, std::vector<std::byte>(16, std::byte{0x7f}), 16);
                 break;
@@ -77,8 +80,8 @@ TEST_CASE("many commands run at once and end out of order, each with its own ans
         switch (slot % 4) {
             case 0:
                 REQUIRE(result.ok());
-                domains.push_back(prm::ConstView<prm::alloc_pd_out>(result.output)
-                                      .get<prm::alloc_pd_out::pd>());
+                domains.push_back(
+                    prm::ConstView<prm::alloc_pd_out>(result.output).get<prm::alloc_pd_out::pd>());
                 break;
             case 1:
                 REQUIRE(result.ok());
@@ -90,7 +93,9 @@ TEST_CASE("many commands run at once and end out of order, each with its own ans
                 CHECK(prm::ConstView<prm::query_issi_out>(result.output)
                           .get<prm::query_issi_out::supported_issi_dw0>() == 3);
                 break;
-            default: CHECK(result.status() == prm::Status::BAD_OP); break;
+            default:
+                CHECK(result.status() == prm::Status::BAD_OP);
+                break;
         }
     }
     std::ranges::sort(domains);
@@ -119,12 +124,15 @@ TEST_CASE("a malformed command is not delivered and says why", "[card]") {
           DeliveryStatus::CMD_DESCR_ERR);
     CHECK(delivery_of(bench, [](const Command& c) { poke(c, c.entry, 1, {0x1}); }) ==
           DeliveryStatus::RES_FLD_NOT_CLR_ERR);
-    CHECK(delivery_of(bench, [](const Command& c) { poke(c, c.entry, 4, {0, 0, 0, 4}); }) ==
-          DeliveryStatus::IN_LENGTH_ERR);
-    CHECK(delivery_of(bench, [](const Command& c) { poke(c, c.entry, 4, {0xff, 0, 0, 0}); }) ==
-          DeliveryStatus::IN_LENGTH_ERR);
-    CHECK(delivery_of(bench, [](const Command& c) { poke(c, c.entry, 56, {0, 0, 0, 4}); }) ==
-          DeliveryStatus::OUT_LENGTH_ERR);
+    CHECK(delivery_of(bench, [](const Command& c) {
+              poke(c, c.entry, 4, {0, 0, 0, 4});
+          }) == DeliveryStatus::IN_LENGTH_ERR);
+    CHECK(delivery_of(bench, [](const Command& c) {
+              poke(c, c.entry, 4, {0xff, 0, 0, 0});
+          }) == DeliveryStatus::IN_LENGTH_ERR);
+    CHECK(delivery_of(bench, [](const Command& c) {
+              poke(c, c.entry, 56, {0, 0, 0, 4});
+          }) == DeliveryStatus::OUT_LENGTH_ERR);
     CHECK(delivery_of(bench, [](const Command& c) {
               poke(c, c.entry, 8, {0, 0, 0, 0, 0, 0, 0, 0});  // no input mailbox
           }) == DeliveryStatus::IN_PTR_ALIGN_ERR);

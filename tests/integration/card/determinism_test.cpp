@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The same seed gives the same trace. Each run is a process of its own, forked before SystemC has
 // elaborated anything.
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <catch2/catch_test_macros.hpp>
-
 #include "model/trace/sinks.h"
 #include "scenarios/prm_tools/trace_listener.h"
 #include "tests/integration/card/card_bench.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <sys/wait.h>
+#include <unistd.h>
 
 using namespace cxsim;
 using namespace cxsim::test;

@@ -3,16 +3,16 @@
 // made before the simulation runs.
 #pragma once
 
-#include <filesystem>
-#include <memory>
-#include <string>
-#include <vector>
-
 #include "scenarios/driver/bring_up.h"
 #include "scenarios/prm_tools/card_tap.h"
 #include "scenarios/prm_tools/recorder.h"
 #include "scenarios/prm_tools/recording.h"
 #include "scenarios/prm_tools/replayer.h"
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
 
 namespace cxsim::test {
 

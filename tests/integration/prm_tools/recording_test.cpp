@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/integration/prm_tools/recording_bench.h"
-
-#include <catch2/catch_test_macros.hpp>
-#include <catch2/matchers/catch_matchers_string.hpp>
-
 #include "model/prm/command.h"
 #include "model/prm/register_id.h"
 #include "scenarios/prm_tools/coverage.h"
 #include "scenarios/prm_tools/show.h"
+#include "tests/integration/prm_tools/recording_bench.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 
 using namespace cxsim;
 using namespace cxsim::test;
@@ -39,8 +38,12 @@ void check_lossless(const scenarios::Message& message, const std::vector<std::by
         INFO(value.path);
         REQUIRE(place);
         switch (place->form) {
-            case scenarios::ValueForm::number: put_number(back, *place, value.number); break;
-            case scenarios::ValueForm::bytes: put_bytes(back, *place, value.bytes); break;
+            case scenarios::ValueForm::number:
+                put_number(back, *place, value.number);
+                break;
+            case scenarios::ValueForm::bytes:
+                put_bytes(back, *place, value.bytes);
+                break;
             case scenarios::ValueForm::addresses:
                 put_addresses(back, *place, value.addresses);
                 break;
@@ -52,23 +55,23 @@ void check_lossless(const scenarios::Message& message, const std::vector<std::by
 }  // namespace
 
 TEST_CASE("a recording is read with all that it says", "[recording]") {
-    const auto recording = parse_recording(
-        with_head("reset function_level\n  # at 0.5 s\n"
-                  "queue\n  # at 1.0 s\n"
-                  "command QUERY_HCA_CAP op_mod 0x3 bytes 16 4112\n"
-                  "  # 1: at 1.500000000 s, took 12.500 us, slot 3\n"
-                  "  in function_id = 0x1\n"
-                  "  status BAD_PARAM syndrome 0x5add95\n"
-                  "  # capability group not supported\n"
-                  "command QUERY_Q_COUNTER bytes 32 256\n"
-                  "  # 2: at 2.5 s, took 1.0 us, slot 0\n"
-                  "  in counter_set_id = $qcounter1\n"
-                  "  status OK\n"
-                  "  # out out_of_buffer = 0x7\n"
-                  "event PORT_CHANGE $eq2 subtype 0x4\n"
-                  "  data event_data.port_state_change_event.port_num = 0x1\n"
-                  "nic_interface 1\nlost\nundelivered TOK_ERR\n"),
-        "test");
+    const auto recording =
+        parse_recording(with_head("reset function_level\n  # at 0.5 s\n"
+                                  "queue\n  # at 1.0 s\n"
+                                  "command QUERY_HCA_CAP op_mod 0x3 bytes 16 4112\n"
+                                  "  # 1: at 1.500000000 s, took 12.500 us, slot 3\n"
+                                  "  in function_id = 0x1\n"
+                                  "  status BAD_PARAM syndrome 0x5add95\n"
+                                  "  # capability group not supported\n"
+                                  "command QUERY_Q_COUNTER bytes 32 256\n"
+                                  "  # 2: at 2.5 s, took 1.0 us, slot 0\n"
+                                  "  in counter_set_id = $qcounter1\n"
+                                  "  status OK\n"
+                                  "  # out out_of_buffer = 0x7\n"
+                                  "event PORT_CHANGE $eq2 subtype 0x4\n"
+                                  "  data event_data.port_state_change_event.port_num = 0x1\n"
+                                  "nic_interface 1\nlost\nundelivered TOK_ERR\n"),
+                        "test");
     CHECK(recording.header.card == "connectx5");
     CHECK(recording.header.seed == 7);
     CHECK(recording.header.instance == 2);
@@ -114,10 +117,12 @@ TEST_CASE("damaged recordings are refused with file and line", "[recording]") {
     CHECK_THAT(message(with_head("command NO_SUCH_THING bytes 16 16\n")),
                ContainsSubstring("bad.rec:9") && ContainsSubstring("NO_SUCH_THING"));
     CHECK_THAT(message(with_head("command NOP bytes 16\n")), ContainsSubstring("bytes"));
-    CHECK_THAT(message(with_head("command NOP bytes 16 99999999999\n")), ContainsSubstring("bytes"));
+    CHECK_THAT(message(with_head("command NOP bytes 16 99999999999\n")),
+               ContainsSubstring("bytes"));
     CHECK_THAT(message(with_head("command NOP bytes 16 16\n  status FINE\n")),
                ContainsSubstring("bad.rec:10") && ContainsSubstring("FINE"));
-    CHECK_THAT(message(with_head("command NOP bytes 16 16\n  in x\n")), ContainsSubstring("bad.rec:10"));
+    CHECK_THAT(message(with_head("command NOP bytes 16 16\n  in x\n")),
+               ContainsSubstring("bad.rec:10"));
     CHECK_THAT(message(with_head("  in x = 1\n")), ContainsSubstring("outside of a block"));
     CHECK_THAT(message(with_head("reset warm\n")), ContainsSubstring("warm"));
     CHECK_THAT(message(with_head("event NOTHING $eq1\n")), ContainsSubstring("NOTHING"));
@@ -129,7 +134,8 @@ TEST_CASE("values that a command does not have end a replay with the block's lin
     Plugged plugged(kernel, "card", "connectx5");
     const auto message = [&](const std::string& inner) {
         try {
-            replay(plugged, parse_recording(with_head("queue\ncommand NOP bytes 16 16\n" + inner), "x"));
+            replay(plugged,
+                   parse_recording(with_head("queue\ncommand NOP bytes 16 16\n" + inner), "x"));
         } catch (const scenarios::DriverError& error) {
             return std::string(error.what());
         }

@@ -102,7 +102,8 @@ TEST_CASE("a command that is refused where it was not brings down what needs its
     model::Kernel kernel;
     Plugged first(kernel, "first", "connectx5");
     // No completion queue is large enough for this card.
-    Plugged second(kernel, "second", "connectx5", {{"capabilities.cmd_hca_cap.log_max_cq_sz", "3"}});
+    Plugged second(kernel, "second", "connectx5",
+                   {{"capabilities.cmd_hca_cap.log_max_cq_sz", "3"}});
     const auto recording = parse_recording(record_bring_up(first), "bring-up");
     const auto result = replay(second, recording);
     const auto refused = std::ranges::find_if(result.differences, [](const Difference& d) {
@@ -161,8 +162,8 @@ TEST_CASE("page requests are recorded and come again in a replay", "[replay]") {
         for (int i = 0; i < 400; ++i) {
             driver.run<prm::create_mkey_in, prm::create_mkey_out>(
                 prm::Opcode::CREATE_MKEY, [](auto in) {
-                    in.template set<prm::create_mkey_in::memory_key_mkey_entry,
-                                    prm::mkc::length64>(1U);
+                    in.template set<prm::create_mkey_in::memory_key_mkey_entry, prm::mkc::length64>(
+                        1U);
                 });
         }
         CHECK(driver.page_requests() > 0);

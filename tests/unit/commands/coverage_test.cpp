@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every opcode of the header is handled or refused with a reason, and not both.
+#include "firmware_stub/mailbox/command_table.h"
+#include "model/prm/command.h"
+#include "tests/support/firmware_bench.h"
+
 #include <catch2/catch_test_macros.hpp>
 
 #include <set>
 #include <string>
-
-#include "firmware_stub/mailbox/command_table.h"
-#include "model/prm/command.h"
-#include "tests/support/firmware_bench.h"
 
 using namespace cxsim;
 using namespace cxsim::test;
