@@ -13,6 +13,9 @@ using prm::ConstView;
 using prm::Status;
 using prm::View;
 
+// The IANA port is always parsed. Drivers add it once, keep it over reloads and resets of the
+// function, and delete it at the end: both are accepted at any time and change nothing.
+constexpr std::uint32_t kIanaVxlanPort = 4789;
 // Cards that leave max_vxlan_udp_ports at 0 take four ports; drivers count on it.
 constexpr std::uint32_t kUntoldPorts = 4;
 
@@ -31,6 +34,7 @@ Reply add_port(CommandContext& context, ConstView<prm::add_vxlan_udp_dport_in> i
     model::Resources& resources = function.resources();
     const auto port = in.get<prm::add_vxlan_udp_dport_in::vxlan_udp_port>();
     if (port == 0) return refuse(Status::BAD_PARAM, "port 0");
+    if (port == kIanaVxlanPort) return accept();
     if (find_port(resources, port) != nullptr) {
         return refuse(Status::BAD_PARAM, "port is in the table");
     }
@@ -47,8 +51,9 @@ Reply add_port(CommandContext& context, ConstView<prm::add_vxlan_udp_dport_in> i
 Reply delete_port(CommandContext& context, ConstView<prm::delete_vxlan_udp_dport_in> in,
                   View<prm::delete_vxlan_udp_dport_out>) {
     model::Resources& resources = context.function.resources();
-    const model::VxlanUdpDport* entry =
-        find_port(resources, in.get<prm::delete_vxlan_udp_dport_in::vxlan_udp_port>());
+    const auto port = in.get<prm::delete_vxlan_udp_dport_in::vxlan_udp_port>();
+    if (port == kIanaVxlanPort) return accept();
+    const model::VxlanUdpDport* entry = find_port(resources, port);
     if (entry == nullptr) return no_such_object();
     resources.destroy(entry->id);
     return accept();

@@ -228,7 +228,7 @@ TEST_CASE("QUERY_VNIC_ENV counts refused commands", "[vport]") {
     CHECK(refused(query_context(bench, 3), Status::BAD_PARAM));
     using Add = prm::add_vxlan_udp_dport_in;
     auto add = FirmwareBench::input<Add>(Opcode::ADD_VXLAN_UDP_DPORT);
-    add.view().set<Add::vxlan_udp_port>(4789U);
+    add.view().set<Add::vxlan_udp_port>(8471U);
     REQUIRE(bench.run<prm::add_vxlan_udp_dport_out>(add).ok());
     add.view().set<Add::vxlan_udp_port>(8472U);
     CHECK(refused(bench.run<prm::add_vxlan_udp_dport_out>(add), Status::LIM_ERR));
@@ -277,14 +277,31 @@ TEST_CASE("VXLAN ports are added once and deleted once", "[tunnel_ports]") {
         return port_command<prm::delete_vxlan_udp_dport_in, prm::delete_vxlan_udp_dport_out>(
             bench, Opcode::DELETE_VXLAN_UDP_DPORT, port);
     };
-    CHECK(add(4789).ok());
-    CHECK(refused(add(4789), Status::BAD_PARAM));
+    CHECK(add(4790).ok());
+    CHECK(refused(add(4790), Status::BAD_PARAM));
     CHECK(refused(add(0), Status::BAD_PARAM));
     CHECK(add(8472).ok());
     CHECK(refused(add(1234), Status::LIM_ERR));
-    CHECK(remove(4789).ok());
-    CHECK(refused(remove(4789), Status::BAD_RES_STATE));
+    CHECK(remove(4790).ok());
+    CHECK(refused(remove(4790), Status::BAD_RES_STATE));
     CHECK(remove(8472).ok());
+    CHECK(bench.digest() == before);
+}
+
+TEST_CASE("the IANA VXLAN port is always there: added and deleted at any time", "[tunnel_ports]") {
+    EthernetBench bench;
+    const std::uint64_t before = bench.digest();
+    for (int round = 0; round < 2; ++round) {
+        CHECK(port_command<prm::add_vxlan_udp_dport_in, prm::add_vxlan_udp_dport_out>(
+                  bench, Opcode::ADD_VXLAN_UDP_DPORT, 4789)
+                  .ok());
+    }
+    // As after a reload: the driver deletes what it added to an earlier function.
+    for (int round = 0; round < 3; ++round) {
+        CHECK(port_command<prm::delete_vxlan_udp_dport_in, prm::delete_vxlan_udp_dport_out>(
+                  bench, Opcode::DELETE_VXLAN_UDP_DPORT, 4789)
+                  .ok());
+    }
     CHECK(bench.digest() == before);
 }
 
