@@ -16,6 +16,7 @@ constexpr std::uint32_t kEqUpdate = prm::uar_page::eq_update::kOffset / 8;
 constexpr std::uint32_t kBlueFlame = prm::uar_page::blueflame::kOffset / 8;
 constexpr std::uint32_t kBufferBytes = prm::blueflame_buffer::kBytes;
 constexpr std::uint64_t kDoorbellDwords = 0x3;
+constexpr std::uint32_t kDoorbellBytes = 8;
 constexpr std::uint64_t kBasicBlockDwords = 0xffff;
 // A write-combining CPU sends the 64 bytes of a BlueFlame write as one. A virtual machine traps
 // each store, and they come one by one; on a page where that was seen, a doorbell waits this long
@@ -126,7 +127,8 @@ void UarPages::blue_flame(Picoseconds arrival, Uar& uar, std::uint32_t offset,
         // A new doorbell: what was there belongs to an older one.
         if (state_.calendar().cancel(buffer.held)) ring_send(arrival, uar, index);
         buffer.filled = 0;
-    } else if (buffer.filled == (std::uint64_t{1} << (start / 4)) - 1) {
+    } else if (start >= kDoorbellBytes &&
+               buffer.filled == (std::uint64_t{1} << (start / 4)) - 1) {
         uar.latches->piecewise = true;
     }
     const bool had_doorbell = (buffer.filled & kDoorbellDwords) == kDoorbellDwords;

@@ -116,6 +116,33 @@ std::array<std::byte, 64> blue_flame_nop(UarBench& bench) {
     return copy;
 }
 
+TEST_CASE("where BlueFlame arrives store by store a doorbell waits for the rest", "[uar]") {
+    UarBench bench;
+    const auto store = [&](std::span<const std::byte> copy, std::uint32_t bytes) {
+        for (std::uint32_t at = 0; at < bytes; at += 8) bench.write(0x800 + at, copy.subspan(at, 8));
+    };
+    // The first one is rung at its first store; its page is known from then on.
+    store(blue_flame_nop(bench), 64);
+    bench.run();
+    bench.poll_cq(bench.cq);
+    bench.update_cq(bench.cq);
+    // Whole: taken from the buffer, although the ring's WQE asks for no completion.
+    const std::uint64_t taken = bench.counters().blue_flame_wqes;
+    store(blue_flame_nop(bench), 64);
+    bench.run();
+    CHECK(bench.poll_cq(bench.cq));
+    bench.update_cq(bench.cq);
+    CHECK(bench.counters().blue_flame_wqes == taken + 1);
+    // A doorbell alone: rung after the wait, the WQE comes from the ring.
+    const std::uint64_t rung = bench.counters().send_doorbells;
+    store(blue_flame_nop(bench), 8);
+    bench.run();
+    CHECK(bench.counters().send_doorbells == rung);
+    bench.run(microseconds(100));
+    CHECK(bench.counters().send_doorbells == rung + 1);
+    CHECK_FALSE(bench.poll_cq(bench.cq));
+}
+
 TEST_CASE("a WQE that came whole through BlueFlame is executed without a read", "[uar]") {
     for (const bool split : {false, true}) {
         UarBench bench;
