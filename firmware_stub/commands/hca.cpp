@@ -16,36 +16,30 @@ using prm::ConstView;
 using prm::Status;
 using prm::View;
 
-Reply enable_hca(CommandContext& context, ConstView<prm::enable_hca_in> in,
-                 View<prm::enable_hca_out>) {
-    using In = prm::enable_hca_in;
-    const Reply check =
-        check_own_function(in.get<In::embedded_cpu_function>(), in.get<In::function_id>());
+// A function without objects, with power-on capabilities, in `phase`. Its pages are not the
+// firmware's any more: a driver that goes takes them back before, one that died is gone with them.
+template <class In>
+Reply start_over(FunctionState& function, ConstView<In> in, Phase phase) {
+    const Reply check = check_own_function(in.template get<typename In::embedded_cpu_function>(),
+                                           in.template get<typename In::function_id>());
     if (!check.ok()) return check;
-    FunctionState& function = context.function;
-    // A driver that died left the function enabled: the next one starts from a clean function,
-    // and the pages of the old one are not ours any more.
     function.tear_down();
     function.pages().reset();
     function.restore_capabilities();
     function.issi = 0;
-    function.set_phase(Phase::enabled);
+    function.set_phase(phase);
     return accept();
+}
+
+// Accepted in any phase: the next driver after one that died starts from a clean function.
+Reply enable_hca(CommandContext& context, ConstView<prm::enable_hca_in> in,
+                 View<prm::enable_hca_out>) {
+    return start_over(context.function, in, Phase::enabled);
 }
 
 Reply disable_hca(CommandContext& context, ConstView<prm::disable_hca_in> in,
                   View<prm::disable_hca_out>) {
-    using In = prm::disable_hca_in;
-    const Reply check =
-        check_own_function(in.get<In::embedded_cpu_function>(), in.get<In::function_id>());
-    if (!check.ok()) return check;
-    FunctionState& function = context.function;
-    function.tear_down();
-    function.pages().reset();
-    function.restore_capabilities();
-    function.issi = 0;
-    function.set_phase(Phase::reset);
-    return accept();
+    return start_over(context.function, in, Phase::reset);
 }
 
 Reply init_hca(CommandContext& context, ConstView<prm::init_hca_in> in, View<prm::init_hca_out>) {
