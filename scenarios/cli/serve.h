@@ -119,13 +119,14 @@ class ServeLoop {
 
     model::Kernel kernel_;
     HostClock clock_;
-    vfio_user::Server server_;
     std::vector<std::string> overrides_;
     std::vector<std::unique_ptr<ServedCard>> cards_;
     std::vector<std::unique_ptr<FileRecording>> recordings_;
     std::vector<std::unique_ptr<Watcher>> watchers_;
     std::string control_path_;
     vfio_user::UniqueFd control_;
+    // Last, so that it goes first: leaving clients still reach devices, taps and recordings.
+    vfio_user::Server server_;
 };
 
 }  // namespace cxsim::scenarios

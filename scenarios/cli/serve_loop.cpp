@@ -82,7 +82,7 @@ void ServedCard::interrupt(model::FunctionId, unsigned vector, const pcie::MsixM
 }
 
 ServeLoop::ServeLoop(bool trace_messages, std::vector<std::string> overrides)
-    : server_(server_options(trace_messages)), overrides_(std::move(overrides)) {}
+    : overrides_(std::move(overrides)), server_(server_options(trace_messages)) {}
 
 void ServeLoop::record(std::size_t index, const std::string& path) {
     recordings_.push_back(std::make_unique<FileRecording>(*cards_.at(index), overrides_, path));
