@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "firmware_stub/boot/firmware.h"
 
+#include "firmware_stub/boot/text.h"
+
 #include <algorithm>
 
 #include "model/base/assert.h"
@@ -95,12 +97,7 @@ InitSegment& Firmware::init_segment(FunctionId id) {
 }
 
 void Firmware::describe_node() {
-    port_.node_description.fill(std::byte{0});
-    const std::size_t size =
-        std::min(config_.node_description.size(), port_.node_description.size());
-    std::transform(config_.node_description.begin(),
-                   config_.node_description.begin() + static_cast<std::ptrdiff_t>(size),
-                   port_.node_description.begin(), [](char c) { return static_cast<std::byte>(c); });
+    copy_text(config_.node_description, port_.node_description);
 }
 
 void Firmware::finish(FunctionState& function, const Command& command, DeliveryStatus delivery,

@@ -5,6 +5,7 @@
 #include <array>
 #include <vector>
 
+#include "firmware_stub/boot/text.h"
 #include "firmware_stub/commands/common.h"
 #include "firmware_stub/commands/families.h"
 #include "model/prm/reflect.h"
@@ -195,11 +196,7 @@ Reply query_adapter(CommandContext& context, ConstView<prm::query_adapter_in>,
     const FirmwareConfig& config = context.firmware.config();
     block.set<Block::ieee_vendor_id>(0x0002c9);
     block.set<Block::vsd_vendor_id>(config.vsd_vendor_id);
-    const std::span<std::byte> psid = block.bytes<Block::vsd_contd_psid>();
-    std::transform(config.psid.begin(),
-                   config.psid.begin() +
-                       static_cast<std::ptrdiff_t>(std::min(config.psid.size(), psid.size())),
-                   psid.begin(), [](char c) { return static_cast<std::byte>(c); });
+    copy_text(config.psid, block.bytes<Block::vsd_contd_psid>());
     return accept();
 }
 

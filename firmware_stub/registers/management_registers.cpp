@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "firmware_stub/boot/text.h"
 #include "firmware_stub/registers/register_table.h"
 
 namespace cxsim::firmware_stub {
@@ -185,11 +186,7 @@ Reply read_mgir(CommandContext& context, View<prm::mgir_reg> reg) {
     firmware.set<Info::extended_major>(config.firmware_major);
     firmware.set<Info::extended_minor>(config.firmware_minor);
     firmware.set<Info::extended_sub_minor>(config.firmware_subminor);
-    const auto psid = firmware.bytes<Info::psid>();
-    std::transform(config.psid.begin(),
-                   config.psid.begin() +
-                       static_cast<std::ptrdiff_t>(std::min(config.psid.size(), psid.size())),
-                   psid.begin(), [](char c) { return static_cast<std::byte>(c); });
+    copy_text(config.psid, firmware.bytes<Info::psid>());
     return accept();
 }
 
