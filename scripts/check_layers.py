@@ -28,6 +28,8 @@ ALLOWED = {
     "model/resources": PRM + ["model/ports", "model/sim", "model/memory"],
     "model/queues": PRM + ["model/ports", "model/sim", "model/memory", "model/resources",
                            "model/stats", "model/trace"],
+    "model/steering": PRM + ["model/ports", "model/resources", "model/memory", "model/sim",
+                             "model/stats"],
     "pcie/vfio_user": [],
     "pcie": ["model", "prm", "pcie/vfio_user"],
     "eth": ["model", "prm"],
