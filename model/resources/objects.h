@@ -68,6 +68,14 @@ struct Eq : ContextObject<prm::eqc> {
 
 enum class CqArm : std::uint8_t { none, solicited, any };
 
+/// Completions of a compressing queue that wait for more of their kind.
+struct CqCompression {
+    std::vector<std::array<std::byte, 64>> waiting;  ///< uncompressed, oldest first
+    std::array<std::byte, 64> title{};  ///< enhanced layout: the last completion written in full
+    bool title_valid = false;
+    EventHandle flush;
+};
+
 /// Completion queue.
 struct Cq : ContextObject<prm::cqc> {
     HostRing ring;
@@ -92,6 +100,7 @@ struct Cq : ContextObject<prm::cqc> {
     std::uint32_t solicited_end = 0;   ///< producer after the last solicited CQE
     Picoseconds last_event;            ///< when the last completion EQE was decided
     std::uint64_t tag = 0;             ///< of the engine's calendar events; 0: none yet
+    std::unique_ptr<CqCompression> compression;  ///< made with the first completion to compress
 
     std::uint32_t entries() const { return 1U << log_size; }
 };
@@ -144,6 +153,8 @@ struct WorkQueue {
     std::vector<EventHandle> completions;  ///< under way, oldest first
     WqeStatus failure;             ///< of the WQE at `consumer`, not yet reported
     std::uint16_t linked_index = 0;  ///< linked lists: the WQE at the list's head
+    std::uint32_t strides_used = 0;  ///< striding receive queues: of the WQE at `consumer`
+    std::uint32_t fetched_used = 0;  ///< receive queues: bytes of `fetched` that are consumed
     std::uint32_t blue_flame_page = 0;  ///< UAR page and buffer of the last send doorbell
     std::uint8_t blue_flame_buffer = 0;
     bool blue_flame = false;
