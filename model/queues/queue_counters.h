@@ -48,6 +48,15 @@ struct QueueCounters {
     std::uint64_t unimplemented_wqes = 0;   ///< opcodes and options that are refused
     std::array<std::uint64_t, 256> unimplemented_opcodes{};
 
+    // Receive queues
+    std::uint64_t received = 0;  ///< packets delivered
+    std::uint64_t received_bytes = 0;
+    std::uint64_t receive_not_ready = 0;    ///< dropped: queue in reset or error
+    std::uint64_t receive_no_buffer = 0;    ///< dropped: nothing posted
+    std::uint64_t receive_too_small = 0;    ///< dropped: longer than the WQE
+    std::uint64_t receive_failures = 0;     ///< dropped: bad WQE, or the host refused
+    std::uint64_t receive_fillers = 0;      ///< completions for strides left over
+
     // Error state
     std::uint64_t flushed_send_wqes = 0;
     std::uint64_t flushed_receive_wqes = 0;

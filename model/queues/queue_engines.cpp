@@ -6,6 +6,7 @@
 #include "model/queues/engine_state.h"
 #include "model/queues/error_flush.h"
 #include "model/queues/event_queues.h"
+#include "model/queues/receive_queues.h"
 #include "model/queues/send_queues.h"
 #include "model/queues/uar_pages.h"
 
@@ -20,6 +21,7 @@ struct QueueEngines::Impl {
           completions(state, events),
           flush(state, completions),
           sends(state, events, completions, flush),
+          receives(state, completions, flush),
           uars(state, events, completions, sends) {}
 
     EngineState state;
@@ -27,6 +29,7 @@ struct QueueEngines::Impl {
     CompletionQueues completions;
     ErrorFlush flush;
     SendQueues sends;
+    ReceiveQueues receives;
     UarPages uars;
 
     void clear(WorkQueue& wq, ErrorScan& scan) {
@@ -83,6 +86,10 @@ void QueueEngines::set_moderation(Cq& cq, Picoseconds at, std::uint32_t count, P
 bool QueueEngines::resize(Cq& cq, Picoseconds at, HostRing ring, std::uint32_t log_size,
                           std::uint32_t cqe_bytes) {
     return impl_->completions.resize(cq, at, std::move(ring), log_size, cqe_bytes);
+}
+
+ReceiveOutcome QueueEngines::receive(Rq& rq, Picoseconds at, const ReceiveRequest& request) {
+    return impl_->receives.receive(rq, at, request);
 }
 
 void QueueEngines::started(Sq& sq) {

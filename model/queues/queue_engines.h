@@ -63,6 +63,11 @@ class QueueEngines {
     bool resize(Cq& cq, Picoseconds at, HostRing ring, std::uint32_t log_size,
                 std::uint32_t cqe_bytes);
 
+    // ---- Receiving ----
+
+    /// Puts a packet into the next buffer of `rq` and completes it when it has left the card.
+    ReceiveOutcome receive(Rq& rq, Picoseconds at, const ReceiveRequest& request);
+
     // ---- Life of queues ----
 
     void started(Sq& sq);  ///< RST -> RDY

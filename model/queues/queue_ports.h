@@ -35,6 +35,7 @@ struct SendRequest {
 struct SendOutcome {
     Picoseconds finish;  ///< when the WQE is done and may be completed; not before the call's `at`
     WqeStatus status;
+    Picoseconds room{};  ///< when the sink takes more of this queue, if later than the call's `at`
 };
 
 /// Executes sends: the Ethernet transmitter, later the transport. Spans live during the call.
@@ -42,6 +43,33 @@ class PacketSink {
   public:
     virtual ~PacketSink() = default;
     virtual SendOutcome send(Picoseconds at, const SendRequest& request) = 0;
+};
+
+/// A packet for a receive queue.
+struct ReceiveRequest {
+    /// What is written to the host, in order: stripped tags are gone, an FCS that the queue wants
+    /// is there.
+    std::span<const std::span<const std::byte>> pieces;
+    /// Bytes behind the pieces that are counted, not written.
+    std::uint32_t synthetic = 0;
+    /// What the pipeline found out about the packet (checksums, hash, tags, flow tag, metadata, LRO).
+    /// The queue fills in opcode, byte count, WQE, user index and timestamp.
+    std::span<const std::byte, 64> cqe;
+    /// When the packet arrived at the port: the completion's timestamp.
+    Picoseconds arrival;
+};
+
+enum class ReceiveVerdict : std::uint8_t {
+    delivered,
+    not_ready,   ///< the queue is in reset or error
+    no_buffer,   ///< nothing is posted: out_of_buffer
+    too_small,   ///< the next WQE does not hold the packet
+    failed,      ///< the WQE or the host refused; the queue is in error
+};
+
+struct ReceiveOutcome {
+    ReceiveVerdict verdict = ReceiveVerdict::not_ready;
+    Picoseconds finish;  ///< when the last byte has left the card; the call's `at` if none does
 };
 
 /// Trouble that others have to know about (health, tracing).

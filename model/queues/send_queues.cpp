@@ -160,7 +160,9 @@ void SendQueues::clear(WorkQueue& wq) {
     wq.producer = 0;
     wq.consumer = 0;
     wq.linked_index = 0;
+    wq.strides_used = 0;
     wq.fetched.clear();
+    wq.fetched_used = 0;
     wq.failure = {};
     wq.completed_until = {};
     wq.blue_flame = false;
@@ -275,7 +277,7 @@ void SendQueues::execute(const EventArguments& arguments) {
     const Picoseconds now = state_.calendar().now();
     const WqeControl control = decode_control(wq.fetched);
     ++state_.counters.wqes;
-    UmrOutcome outcome{wqe_status::kBadWqe, now};
+    SendOutcome outcome{now, wqe_status::kBadWqe, now};
     if (control.index == wq.consumer && control.queue == queue.id.number && control.segments != 0 &&
         control.blocks() <= queue.outstanding()) {
         outcome = dispatch(queue, now, control, std::span(wq.fetched).first(control.bytes()));
@@ -294,7 +296,9 @@ void SendQueues::execute(const EventArguments& arguments) {
             wq.completed_until, this, queue.arguments(state_, pack(control))));
     }
     // A registration must be in force for what follows it; sends overlap.
-    next(queue, control.opcode == static_cast<std::uint8_t>(WqeOpcode::umr) ? outcome.finish : now);
+    next(queue, control.opcode == static_cast<std::uint8_t>(WqeOpcode::umr)
+                    ? outcome.finish
+                    : std::max(now, outcome.room));
 }
 
 // Goes on with the next WQE: at once if it was read together with this one.
@@ -316,14 +320,30 @@ void SendQueues::next(Queue& queue, Picoseconds at) {
     wq.event = state_.calendar().schedule<&SendQueues::fetch>(at, this, queue.arguments(state_));
 }
 
-UmrOutcome SendQueues::dispatch(Queue& queue, Picoseconds at, const WqeControl& control,
+SendRequester SendQueues::requester(const Queue& queue) {
+    SendRequester requester;
+    requester.queue = queue.id;
+    requester.pd = queue.pd();
+    requester.reserved_lkey = queue.reserved_lkey();
+    requester.datagram = queue.sq == nullptr;
+    requester.ethernet = queue.sq != nullptr;
+    if (queue.sq != nullptr) {
+        requester.inline_required = queue.sq->view().get<prm::sqc::min_wqe_inline_mode>() != 0;
+    } else {
+        requester.ethernet_pad =
+            queue.qp->view().get<prm::qpc::ulp_stateless_offload_mode>() != 0;
+    }
+    return requester;
+}
+
+SendOutcome SendQueues::dispatch(Queue& queue, Picoseconds at, const WqeControl& control,
                                 std::span<const std::byte> wqe) {
     const bool is_sq = queue.sq != nullptr;
     const std::uint32_t type = is_sq ? 0 : queue.service_type();
     switch (static_cast<WqeOpcode>(control.opcode)) {
         case WqeOpcode::nop:
             ++state_.counters.nops;
-            return {wqe_status::kSuccess, at};
+            return {at, wqe_status::kSuccess, at};
         case WqeOpcode::umr: {
             const bool allowed = is_sq ? queue.sq->view().get<prm::sqc::reg_umr>() != 0
                                        : type == kRc || type == kUc || type == kXrc ||
@@ -333,36 +353,28 @@ UmrOutcome SendQueues::dispatch(Queue& queue, Picoseconds at, const WqeControl& 
                 at, control, wqe,
                 {queue.id.number, queue.pd(), type == kRegUmr && !is_sq, queue.reserved_lkey()});
             ++(outcome.status.ok() ? state_.counters.umrs : state_.counters.umr_refused);
-            return outcome;
+            return {outcome.finish, outcome.status, at};
         }
+        case WqeOpcode::enhanced_multi_packet_send:
+            if (!is_sq ||
+                queue.sq->view().get<prm::sqc::allow_multi_pkt_send_wqe>() == 0) {
+                break;
+            }
+            return send_.execute_multi(at, control, wqe, requester(queue));
         case WqeOpcode::send:
         case WqeOpcode::send_immediate:
         case WqeOpcode::lso: {
             const bool immediate =
                 control.opcode == static_cast<std::uint8_t>(WqeOpcode::send_immediate);
             if (is_sq ? immediate : type != kUd && type != kQp1) break;
-            SendRequester requester;
-            requester.queue = queue.id;
-            requester.pd = queue.pd();
-            requester.reserved_lkey = queue.reserved_lkey();
-            requester.datagram = !is_sq;
-            requester.ethernet = is_sq;
-            if (is_sq) {
-                requester.inline_required =
-                    queue.sq->view().get<prm::sqc::min_wqe_inline_mode>() != 0;
-            } else {
-                requester.ethernet_pad =
-                    queue.qp->view().get<prm::qpc::ulp_stateless_offload_mode>() != 0;
-            }
-            const SendOutcome outcome = send_.execute(at, control, wqe, requester);
-            return {outcome.status, outcome.finish};
+            return send_.execute(at, control, wqe, requester(queue));
         }
         default:
             break;
     }
     ++state_.counters.unimplemented_wqes;
     ++state_.counters.unimplemented_opcodes[control.opcode];
-    return {wqe_status::kBadWqe, at};
+    return {at, wqe_status::kBadWqe, at};
 }
 
 void SendQueues::complete(const EventArguments& arguments) {

@@ -52,8 +52,9 @@ class SendQueues {
     void complete(const EventArguments& arguments);
     bool take_blue_flame(Queue& queue);
     DmaResult read_up_to(Queue& queue, Picoseconds at, std::uint64_t bytes);
-    UmrOutcome dispatch(Queue& queue, Picoseconds at, const WqeControl& control,
-                        std::span<const std::byte> wqe);
+    static SendRequester requester(const Queue& queue);
+    SendOutcome dispatch(Queue& queue, Picoseconds at, const WqeControl& control,
+                         std::span<const std::byte> wqe);
     void pause(Queue& queue);
     void fail(Queue& queue, Picoseconds at, const WqeStatus& status);
     void catastrophe(Queue& queue, Picoseconds at);

@@ -12,31 +12,48 @@ std::size_t round_to_segment(std::size_t bytes) {
     return (bytes + kSegmentBytes - 1) / kSegmentBytes * kSegmentBytes;
 }
 
-WqeStatus status_of(TranslationError error) {
-    switch (error) {
-        case TranslationError::none:
-            return wqe_status::kSuccess;
-        case TranslationError::out_of_range:
-            return wqe_status::kOutsideRegion;
-        case TranslationError::unmapped:
-            return wqe_status::kGatherFailed;
-        default:
-            return wqe_status::kBadLkey;
-    }
-}
-
 }  // namespace
 
 SendOutcome SendExecutor::execute(Picoseconds at, const WqeControl& control,
                                   std::span<const std::byte> wqe, const SendRequester& requester) {
     SendRequest request;
     const WqeStatus status = parse(control, wqe, requester, request);
-    if (!status.ok()) return {at, status};
+    if (!status.ok()) return {at, status, at};
+    return emit(at, request);
+}
+
+SendOutcome SendExecutor::execute_multi(Picoseconds at, const WqeControl& control,
+                                        std::span<const std::byte> wqe,
+                                        const SendRequester& requester) {
+    std::size_t offset = prm::wqe_ctrl_seg::kBytes + prm::wqe_eth_seg::kBytes;
+    if (offset >= wqe.size()) return {at, wqe_status::kBadWqe, at};
+    SendRequest request;
+    request.queue = requester.queue;
+    request.opcode = control.opcode;
+    request.wqe_index = control.index;
+    request.wqe = wqe;
+    SendOutcome all{at, wqe_status::kSuccess, at};
+    while (offset < wqe.size()) {
+        pieces_.clear();
+        payload_bytes_ = 0;
+        const WqeStatus status = gather_segment(wqe, offset, requester);
+        if (!status.ok()) return {all.finish, status, all.room};
+        request.payload = pieces_;
+        request.payload_bytes = payload_bytes_;
+        const SendOutcome one = emit(at, request);
+        all.finish = std::max(all.finish, one.finish);
+        all.room = std::max(all.room, one.room);
+        if (!one.status.ok()) return {all.finish, one.status, all.room};
+    }
+    return all;
+}
+
+SendOutcome SendExecutor::emit(Picoseconds at, const SendRequest& request) {
     ++state_.counters.sends;
     state_.counters.send_bytes += request.payload_bytes + request.headers.size();
     if (state_.sink == nullptr) {
         ++state_.counters.tx_discards_no_link;
-        return {at, wqe_status::kSuccess};
+        return {at, wqe_status::kSuccess, at};
     }
     SendOutcome outcome = state_.sink->send(at, request);
     outcome.finish = std::max(outcome.finish, at);
@@ -88,27 +105,32 @@ WqeStatus SendExecutor::gather(std::span<const std::byte> wqe, std::size_t offse
     pieces_.clear();
     payload_bytes_ = 0;
     while (offset < wqe.size()) {
-        const auto segment = wqe.subspan(offset);
-        const prm::ConstView<prm::wqe_inline_seg> head(segment);
-        if (head.get<prm::wqe_inline_seg::is_inline>() == 0) {
-            if (segment.size() < prm::wqe_data_seg::kBytes) return wqe_status::kBadWqe;
-            const WqeStatus status = gather_pointer(segment, requester);
-            if (!status.ok()) return status;
-            offset += prm::wqe_data_seg::kBytes;
-            continue;
-        }
-        const std::size_t bytes = head.get<prm::wqe_inline_seg::byte_count>();
-        if (prm::wqe_inline_seg::kBytes + bytes > segment.size()) return wqe_status::kBadWqe;
-        if (bytes != 0) {
-            PayloadPiece piece;
-            piece.bytes = bytes;
-            piece.wqe_offset = static_cast<std::uint32_t>(offset + prm::wqe_inline_seg::kBytes);
-            piece.in_wqe = true;
-            pieces_.push_back(piece);
-            payload_bytes_ += bytes;
-        }
-        offset += round_to_segment(prm::wqe_inline_seg::kBytes + bytes);
+        const WqeStatus status = gather_segment(wqe, offset, requester);
+        if (!status.ok()) return status;
     }
+    return wqe_status::kSuccess;
+}
+
+WqeStatus SendExecutor::gather_segment(std::span<const std::byte> wqe, std::size_t& offset,
+                                       const SendRequester& requester) {
+    const auto segment = wqe.subspan(offset);
+    const prm::ConstView<prm::wqe_inline_seg> head(segment);
+    if (head.get<prm::wqe_inline_seg::is_inline>() == 0) {
+        if (segment.size() < prm::wqe_data_seg::kBytes) return wqe_status::kBadWqe;
+        offset += prm::wqe_data_seg::kBytes;
+        return gather_pointer(segment, requester);
+    }
+    const std::size_t bytes = head.get<prm::wqe_inline_seg::byte_count>();
+    if (prm::wqe_inline_seg::kBytes + bytes > segment.size()) return wqe_status::kBadWqe;
+    if (bytes != 0) {
+        PayloadPiece piece;
+        piece.bytes = bytes;
+        piece.wqe_offset = static_cast<std::uint32_t>(offset + prm::wqe_inline_seg::kBytes);
+        piece.in_wqe = true;
+        pieces_.push_back(piece);
+        payload_bytes_ += bytes;
+    }
+    offset += round_to_segment(prm::wqe_inline_seg::kBytes + bytes);
     return wqe_status::kSuccess;
 }
 
@@ -124,7 +146,7 @@ WqeStatus SendExecutor::gather_pointer(std::span<const std::byte> segment,
     request.reserved_lkey = requester.reserved_lkey;
     ranges_.clear();
     const TranslationError error = state_.translator.translate(request, ranges_);
-    if (error != TranslationError::none) return status_of(error);
+    if (error != TranslationError::none) return protection_status(error);
     for (const HostRange& range : ranges_) {
         PayloadPiece piece;
         piece.address = range.address;

@@ -31,11 +31,18 @@ class SendExecutor {
     SendOutcome execute(Picoseconds at, const WqeControl& control, std::span<const std::byte> wqe,
                         const SendRequester& requester);
 
+    /// One packet for each descriptor behind the Ethernet segment.
+    SendOutcome execute_multi(Picoseconds at, const WqeControl& control,
+                              std::span<const std::byte> wqe, const SendRequester& requester);
+
   private:
+    SendOutcome emit(Picoseconds at, const SendRequest& request);
     WqeStatus parse(const WqeControl& control, std::span<const std::byte> wqe,
                     const SendRequester& requester, SendRequest& request);
     WqeStatus gather(std::span<const std::byte> wqe, std::size_t offset,
                      const SendRequester& requester);
+    WqeStatus gather_segment(std::span<const std::byte> wqe, std::size_t& offset,
+                             const SendRequester& requester);
     WqeStatus gather_pointer(std::span<const std::byte> segment, const SendRequester& requester);
 
     EngineState& state_;

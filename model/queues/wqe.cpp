@@ -14,6 +14,19 @@ std::uint32_t user_index(const CqeOrigin& origin) {
 
 }  // namespace
 
+WqeStatus protection_status(TranslationError error) {
+    switch (error) {
+        case TranslationError::none:
+            return wqe_status::kSuccess;
+        case TranslationError::out_of_range:
+            return wqe_status::kOutsideRegion;
+        case TranslationError::unmapped:
+            return wqe_status::kGatherFailed;
+        default:
+            return wqe_status::kBadLkey;
+    }
+}
+
 Cqe make_send_cqe(const CqeOrigin& origin, std::uint64_t timestamp) {
     Cqe bytes{};
     const prm::View<prm::cqe64> cqe(bytes);

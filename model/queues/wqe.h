@@ -2,6 +2,7 @@
 // Send work queue entries: opcodes, how their errors are reported, and the CQEs they end in.
 #pragma once
 
+#include "model/queues/translation.h"
 #include "model/resources/objects.h"
 #include "prm/layouts.h"
 
@@ -25,6 +26,7 @@ enum class WqeOpcode : std::uint8_t {
     lso = 0x0e,
     rdma_read = 0x10,
     umr = 0x25,
+    enhanced_multi_packet_send = 0x29,
 };
 
 /// Statuses with the values seen on cards: syndrome, vendor syndrome, hardware syndrome, its type.
@@ -45,6 +47,9 @@ inline constexpr WqeStatus kFlushFirstSend{0x05, 0xf5, 0x00, 0x00};
 inline constexpr WqeStatus kFlushFirstReceive{0x05, 0xf4, 0x00, 0x00};
 inline constexpr WqeStatus kFlush{0x05, 0xf9, 0x00, 0x00};
 }  // namespace wqe_status
+
+/// How a WQE ends whose memory key does not serve.
+WqeStatus protection_status(TranslationError error);
 
 /// The control segment, decoded once.
 struct WqeControl {
