@@ -3,11 +3,11 @@
 // itself knows no header.
 #pragma once
 
+#include "model/steering/flow_key.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
-
-#include "model/steering/flow_key.h"
 
 namespace cxsim::model {
 
@@ -39,6 +39,11 @@ class SteeredPacket {
     /// Packet reformat; type and parameters as in packet_reformat_context_in.
     virtual bool reformat(std::uint8_t type, std::uint8_t parameter_0, std::uint8_t parameter_1,
                           std::span<const std::byte> data) = 0;
+
+    /// An independent copy, with key and metadata, for a destination that wants the packet
+    /// differently than another; it lives as long as this packet. Null: no room, or not supported;
+    /// that destination then gets nothing (counted).
+    virtual SteeredPacket* copy() { return nullptr; }
 };
 
 }  // namespace cxsim::model
