@@ -23,6 +23,9 @@ void FirmwareTiming::check(const std::string& file) const {
     require(dma_tags() >= 1 && dma_tags() <= 1024, dma_tags, "1 to 1024");
     require(dma_completion_buffer() >= Bytes{4096}, dma_completion_buffer,
             "at least the largest read request, 4KiB");
+    require(receive_buffer() >= Bytes{32 * 1024} && receive_buffer() < Bytes{8 * 1024 * 1024},
+            receive_buffer, "32KiB to 8MiB: room for frames, sizes in 16-bit counts of cells");
+    require(transmit_buffer() >= Bytes{16 * 1024}, transmit_buffer, "at least the longest frame");
 }
 
 }  // namespace cxsim::model

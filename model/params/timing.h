@@ -37,6 +37,19 @@ struct FirmwareTiming : ParameterGroup {
                                          "between two steps of the health counter"};
     Parameter<Picoseconds> link_up{*this, "port.link_up",
                                    "from PAOS 'up' with a partner until the port is active"};
+    Parameter<Picoseconds> mac_latency{*this, "port.mac_latency",
+                                       "MAC and PCS of one direction of one card, without FEC"};
+    Parameter<Picoseconds> fec_firecode{*this, "port.fec_firecode",
+                                        "decoding a FireCode block after its last bit"};
+    Parameter<Picoseconds> fec_rs528{*this, "port.fec_rs528",
+                                     "decoding an RS(528,514) codeword after its last bit"};
+    Parameter<Picoseconds> fec_rs544{*this, "port.fec_rs544",
+                                     "decoding an RS(544,514) codeword after its last bit"};
+    Parameter<Bytes> receive_buffer{*this, "port.receive_buffer",
+                                    "receive buffer of the port, all priorities"};
+    Parameter<Bytes> transmit_buffer{*this, "port.transmit_buffer",
+                                     "frames of one priority that wait for the wire before "
+                                     "senders are held back"};
 
     Parameter<std::uint32_t> boot_pages{*this, "pages.boot", "4 KiB pages asked for at boot"};
     Parameter<std::uint32_t> init_pages{*this, "pages.init", "4 KiB pages asked for by INIT_HCA"};
