@@ -16,6 +16,7 @@
 #include "firmware_stub/mailbox/command_queue.h"
 #include "firmware_stub/mailbox/command_table.h"
 #include "model/prm/event_type.h"
+#include "model/ports/vport_traffic.h"
 #include "model/prm/hca_cap.h"
 #include "model/queues/queue_engines.h"
 #include "model/resources/resources.h"
@@ -31,21 +32,10 @@ struct Vport {
     std::vector<std::uint16_t> vlan_list;
     std::uint8_t admin_state = 1;  ///< VPORT_STATE admin: 0 down, 1 up, 2 follow the port
 
-    struct Traffic {
-        std::uint64_t packets = 0;
-        std::uint64_t octets = 0;
-    };
-    /// Both ways, as QUERY_VPORT_COUNTER shows them; counted by whoever moves the packets.
-    struct Counters {
-        Traffic received_errors, transmit_errors;
-        Traffic received_ib_unicast, transmitted_ib_unicast;
-        Traffic received_ib_multicast, transmitted_ib_multicast;
-        Traffic received_eth_broadcast, transmitted_eth_broadcast;
-        Traffic received_eth_unicast, transmitted_eth_unicast;
-        Traffic received_eth_multicast, transmitted_eth_multicast;
-        Traffic local_loopback;
-    };
+    using Counters = model::VportTraffic;
+    using Traffic = Counters::Traffic;
     Counters counters;
+    model::VportDiscards discards;
 };
 
 /// Keys that QUERY_SPECIAL_CONTEXTS tells of; their indices lie below those of created keys.

@@ -127,8 +127,27 @@ Reply query_vnic_env(CommandContext& context, ConstView<prm::query_vnic_env_in> 
     if (function.general<Cap::vnic_env_queue_counters>() != 0) {
         answer.set<Statistics::total_error_queues>(queues_in_error(function.resources()));
     }
+    const model::QueueCounters& queues = function.queues().counters();
     if (function.general<Cap::vnic_env_cq_overrun>() != 0) {
-        answer.set<Statistics::cq_overrun>(clip(function.queues().counters().cq_overruns));
+        answer.set<Statistics::cq_overrun>(clip(queues.cq_overruns));
+    }
+    if (function.general<Cap::eq_overrun_count>() != 0) {
+        answer.set<Statistics::async_eq_overrun>(clip(queues.async_eq_overruns));
+        answer.set<Statistics::comp_eq_overrun>(
+            clip(queues.eq_overruns - queues.async_eq_overruns));
+    }
+    const model::VportDiscards& discards = function.vport().discards;
+    if (function.general<Cap::nic_receive_steering_discard>() != 0) {
+        answer.set<Statistics::nic_receive_steering_discard>(discards.receive_steering);
+    }
+    if (function.general<Cap::receive_discard_vport_down>() != 0) {
+        answer.set<Statistics::receive_discard_vport_down>(discards.receive_vport_down);
+    }
+    if (function.general<Cap::transmit_discard_vport_down>() != 0) {
+        answer.set<Statistics::transmit_discard_vport_down>(discards.transmit_vport_down);
+    }
+    if (function.general<Cap::eth_wqe_too_small>() != 0) {
+        answer.set<Statistics::eth_wqe_too_small>(clip(queues.receive_too_small));
     }
     if (function.general<Cap::invalid_command_count>() != 0) {
         answer.set<Statistics::invalid_command>(clip(function.refused_commands));

@@ -30,6 +30,7 @@ bool EventQueues::post(Eq& eq, Picoseconds at, prm::EventType type, std::uint8_t
         eq.overrun = true;
         eq.view().set<prm::eqc::status>(kStatusWriteFailure);
         ++counters.eq_overruns;
+        if (eq.event_bitmask != decltype(eq.event_bitmask){}) ++counters.async_eq_overruns;
         ++counters.eqes_dropped;
         if (state_.listener != nullptr) state_.listener->eq_overrun(eq, at);
         return false;

@@ -25,6 +25,7 @@ struct QueueCounters {
     std::uint64_t interrupts = 0;
     std::uint64_t events_untaken = 0;  ///< no event queue subscribes to the type
     std::uint64_t eq_overruns = 0;
+    std::uint64_t async_eq_overruns = 0;  ///< of those: queues that subscribe to event types
     std::uint64_t eqes_dropped = 0;  ///< event queue full or unreachable
 
     // Completion queues

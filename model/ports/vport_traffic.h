@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What passes a function's vport, counted by whoever moves the packets (eth/transmit, eth/receive,
+// roce) and shown by QUERY_VPORT_COUNTER and QUERY_VNIC_ENV.
+#pragma once
+
+#include <cstdint>
+
+namespace cxsim::model {
+
+struct VportTraffic {
+    struct Traffic {
+        std::uint64_t packets = 0;
+        std::uint64_t octets = 0;
+
+        void count(std::uint64_t bytes) {
+            ++packets;
+            octets += bytes;
+        }
+    };
+    Traffic received_errors, transmit_errors;
+    Traffic received_ib_unicast, transmitted_ib_unicast;
+    Traffic received_ib_multicast, transmitted_ib_multicast;
+    Traffic received_eth_broadcast, transmitted_eth_broadcast;
+    Traffic received_eth_unicast, transmitted_eth_unicast;
+    Traffic received_eth_multicast, transmitted_eth_multicast;
+    Traffic local_loopback;
+};
+
+/// Packets that a vport lost; QUERY_VNIC_ENV.
+struct VportDiscards {
+    std::uint64_t receive_steering = 0;  ///< no flow table gave the packet a queue
+    std::uint64_t receive_vport_down = 0;
+    std::uint64_t transmit_vport_down = 0;
+};
+
+}  // namespace cxsim::model
