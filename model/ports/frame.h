@@ -45,6 +45,7 @@ class Frame {
 
   private:
     friend class FramePool;
+    friend struct ReturnFrame;
     std::unique_ptr<std::byte[]> storage_;
     FramePool* pool_ = nullptr;
     std::uint32_t capacity_ = 0;
