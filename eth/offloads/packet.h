@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// A frame with its headers found, as flow tables and offloads work on it. One object serves many
+// frames one after the other; nothing is allocated.
+#pragma once
+
+#include "eth/offloads/headers.h"
+#include "model/ports/frame.h"
+#include "model/steering/flow_key.h"
+#include "model/steering/steered_packet.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace cxsim::eth {
+
+/// What a packet's key holds besides its headers.
+struct Origin {
+    std::uint16_t vport = 0;    ///< misc_parameters.source_port
+    std::uint16_t vhca_id = 0;  ///< misc_parameters.source_eswitch_owner_vhca_id
+    std::uint32_t sqn = 0;      ///< misc_parameters.source_sqn (24 bits), 0 on receive
+    std::uint32_t reg_a = 0;    ///< metadata_reg_a: a send WQE's flow_table_metadata
+};
+
+class Packet final : public model::SteeredPacket {
+  public:
+    /// `config` must outlive the packet; it may change between frames.
+    explicit Packet(const ParserConfig& config) : config_(&config) {}
+
+    /// Takes the frame and parses it. An earlier frame must have been released.
+    void take(model::FramePtr frame, const Origin& origin = {});
+    /// Gives the frame away; the packet is empty then.
+    model::FramePtr release();
+    /// Drops the frame (back to its pool).
+    void drop() { release(); }
+
+    bool empty() const { return frame_ == nullptr; }
+    model::Frame& frame() { return *frame_; }
+    const model::Frame& frame() const { return *frame_; }
+    /// In step with the frame; valid until the next edit.
+    const Headers& headers();
+    /// After the frame's bytes were changed past this object: parse again at the next use.
+    void touched() { stale_ = true; }
+
+    // SteeredPacket. Fields: MLX5_ACTION_IN_FIELD_* and their inner counterparts.
+    model::FlowKey& key() override;
+    std::uint32_t bytes() const override { return frame_->size(); }
+    bool set_field(std::uint32_t field, unsigned offset, unsigned length,
+                   std::uint32_t value) override;
+    bool add_field(std::uint32_t field, std::uint32_t value) override;
+    bool copy_field(std::uint32_t from, unsigned from_offset, std::uint32_t to, unsigned to_offset,
+                    unsigned length) override;
+    bool push_vlan(std::uint16_t tpid, std::uint16_t tci) override;
+    bool pop_vlan() override;
+    bool decapsulate() override;
+    bool reformat(std::uint8_t type, std::uint8_t parameter_0, std::uint8_t parameter_1,
+                  std::span<const std::byte> data) override;
+
+  private:
+    void refresh();
+    bool read_field(std::uint32_t field, std::uint32_t& value, unsigned& width);
+    bool write_field(std::uint32_t field, std::uint32_t value);
+    bool prepend(std::uint32_t remove, std::span<const std::byte> data, bool entropy);
+    bool insert_at(std::uint32_t offset, std::span<const std::byte> data);
+    bool remove_at(std::uint32_t offset, std::uint32_t bytes);
+    void trim(std::uint32_t size);
+
+    const ParserConfig* config_;
+    model::FramePtr frame_;
+    Headers headers_;
+    model::FlowKey key_;
+    bool inner_used_ = false;
+    bool stale_ = false;
+};
+
+}  // namespace cxsim::eth

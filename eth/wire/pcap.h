@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Captures in libpcap's format with nanoseconds, as Wireshark and tcpdump read them.
+#pragma once
+
+#include "model/base/units.h"
+#include "model/ports/frame.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace cxsim::eth {
+
+struct CloseFile {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+};
+
+/// Writes each frame at once (a reader that follows the file or a pipe sees it). `failed()` after
+/// the disk is full or the path cannot be written; nothing more is written then.
+class PcapWriter {
+  public:
+    /// Bytes beyond `snap_bytes` of a frame are left out of the file.
+    explicit PcapWriter(const std::string& path, std::uint32_t snap_bytes = 256 * 1024);
+
+    /// `at`: since the start of simulation. A synthetic tail is recorded as cut off.
+    void write(model::Picoseconds at, const model::Frame& frame);
+    void write(model::Picoseconds at, std::span<const std::byte> bytes, std::uint32_t wire_bytes);
+
+    bool failed() const { return failed_; }
+    std::uint64_t frames() const { return frames_; }
+
+  private:
+    std::unique_ptr<std::FILE, CloseFile> file_;
+    std::uint32_t snap_bytes_;
+    std::uint64_t frames_ = 0;
+    bool failed_ = false;
+};
+
+struct PcapRecord {
+    model::Picoseconds at;
+    std::uint32_t wire_bytes = 0;
+    std::vector<std::byte> bytes;
+};
+
+/// Reads captures of Ethernet, both byte orders, micro- and nanoseconds.
+class PcapReader {
+  public:
+    explicit PcapReader(const std::string& path);
+
+    /// The file opened and its header is one we read.
+    bool ok() const { return ok_; }
+    std::uint32_t link_type() const { return link_type_; }
+    /// Empty at the end and at a damaged or cut-off record.
+    std::optional<PcapRecord> next();
+
+  private:
+    std::uint32_t word(const std::byte* at) const;
+
+    std::unique_ptr<std::FILE, CloseFile> file_;
+    std::uint32_t link_type_ = 0;
+    std::int64_t unit_ = 1'000;  // picoseconds of the fraction's unit
+    bool big_endian_ = false;
+    bool ok_ = false;
+};
+
+}  // namespace cxsim::eth
