@@ -13,12 +13,14 @@
 
 namespace cxsim::model {
 
-/// `T` derives from Object. Numbers run from `first` to `first + limit - 1`.
+/// `T` derives from Object. Numbers run from `first` to `first + limit - 1`. Objects with parts of
+/// variable size (those that have a `charge`) are charged to `account`, in bytes, if there is one.
 template <class T>
 class ObjectTable {
   public:
-    ObjectTable(ObjectKind kind, std::uint32_t first, std::uint32_t limit)
-        : kind_(kind), first_(first), limit_(limit) {}
+    ObjectTable(ObjectKind kind, std::uint32_t first, std::uint32_t limit,
+                std::uint64_t* account = nullptr)
+        : kind_(kind), first_(first), limit_(limit), account_(account) {}
 
     /// Null when all numbers are taken.
     T* create() {
@@ -85,6 +87,9 @@ class ObjectTable {
     T* fill(std::uint32_t index) {
         slots_[index] = std::make_unique<T>();
         slots_[index]->id = {kind_, first_ + index};
+        if constexpr (requires(T& object, std::uint64_t& sum) { object.charge(sum); }) {
+            if (account_ != nullptr) slots_[index]->charge(*account_);
+        }
         ++count_;
         return slots_[index].get();
     }
@@ -92,6 +97,7 @@ class ObjectTable {
     ObjectKind kind_;
     std::uint32_t first_;
     std::uint32_t limit_;
+    std::uint64_t* account_;
     std::uint32_t count_ = 0;
     std::vector<std::unique_ptr<T>> slots_;
     std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> free_;

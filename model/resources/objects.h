@@ -13,6 +13,7 @@
 #include "model/memory/host_ring.h"
 #include "model/ports/host_bus.h"
 #include "model/prm/view.h"
+#include "model/resources/charge.h"
 #include "model/resources/object.h"
 #include "model/sim/calendar.h"
 #include "prm/layouts.h"
@@ -109,8 +110,9 @@ struct Cq : ContextObject<prm::cqc> {
 struct Mkey : ContextObject<prm::mkc> {
     std::uint8_t variant = 0;  ///< low byte of the key
     bool page_access = false;  ///< MTTs carry read and write bits (CREATE_MKEY pg_access)
-    std::vector<std::byte> translations;
+    ChargedBytes translations;
 
+    void charge(std::uint64_t& account) { translations.open(account); }
     std::uint32_t key() const { return (id.number << 8) | variant; }
 };
 
@@ -236,6 +238,8 @@ struct FlowTable : ContextObject<prm::flow_table_context> {
 
 /// A rule. Not an object of its own: it has no number but its index in the table.
 struct FlowEntry {
+    static constexpr std::uint64_t kContextBytes = 256;
+
     std::vector<std::byte> context;  ///< flow_context, its destinations, then its counters
     std::vector<ObjectId> holds;     ///< pinned for the actions and destinations
 };
@@ -246,7 +250,9 @@ struct FlowGroup : Object {
     std::uint32_t end_index = 0;
     std::uint8_t criteria_enable = 0;
     std::vector<std::byte> match_criteria;  ///< fte_match_param
-    std::map<std::uint32_t, FlowEntry> entries;
+    ChargedMap<FlowEntry> entries;
+
+    void charge(std::uint64_t& account) { entries.open(account); }
 };
 
 struct FlowCounter : Object {

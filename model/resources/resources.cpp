@@ -44,8 +44,6 @@ constexpr std::array<KindFacts, static_cast<std::size_t>(ObjectKind::count)> kKi
     {"vxlan_udp_dport", 0},
 }};
 
-constexpr std::uint64_t kFlowEntryBytes = 256;
-
 std::uint32_t limit(const ResourceLimits& limits, ObjectKind kind) {
     return limits[kind];
 }
@@ -69,7 +67,7 @@ Resources::Resources(const ResourceLimits& l)
       pds(ObjectKind::pd, 1, limit(l, ObjectKind::pd)),
       transport_domains(ObjectKind::transport_domain, 1, limit(l, ObjectKind::transport_domain)),
       xrcds(ObjectKind::xrcd, 1, limit(l, ObjectKind::xrcd)),
-      mkeys(ObjectKind::mkey, 16, limit(l, ObjectKind::mkey)),
+      mkeys(ObjectKind::mkey, 16, limit(l, ObjectKind::mkey), &variable_memory_),
       eqs(ObjectKind::eq, 4, limit(l, ObjectKind::eq)),
       cqs(ObjectKind::cq, 64, limit(l, ObjectKind::cq)),
       qps(ObjectKind::qp, 0x40, limit(l, ObjectKind::qp)),
@@ -83,7 +81,8 @@ Resources::Resources(const ResourceLimits& l)
       rqts(ObjectKind::rqt, 1, limit(l, ObjectKind::rqt)),
       q_counters(ObjectKind::q_counter, 1, limit(l, ObjectKind::q_counter)),
       flow_tables(ObjectKind::flow_table, 1, limit(l, ObjectKind::flow_table)),
-      flow_groups(ObjectKind::flow_group, 1, limit(l, ObjectKind::flow_group)),
+      flow_groups(ObjectKind::flow_group, 1, limit(l, ObjectKind::flow_group),
+                  &variable_memory_),
       flow_counters(ObjectKind::flow_counter, 1, limit(l, ObjectKind::flow_counter)),
       modify_headers(ObjectKind::modify_header, 1, limit(l, ObjectKind::modify_header)),
       packet_reformats(ObjectKind::packet_reformat, 1, limit(l, ObjectKind::packet_reformat)),
@@ -198,12 +197,8 @@ Bytes Resources::context_memory() const {
     for_each_table([&](ObjectKind kind, const auto& table) {
         sum += context_bytes(kind) * table.size();
     });
-    flow_groups.for_each([&](const FlowGroup& group) {
-        sum += Bytes{kFlowEntryBytes} * group.entries.size();
-    });
-    // Translation tables live there too.
-    mkeys.for_each([&](const Mkey& mkey) { sum += Bytes{mkey.translations.size()}; });
-    return sum;
+    // Flow entries and translation tables live there too.
+    return sum + Bytes{variable_memory_};
 }
 
 std::string Resources::census() const {

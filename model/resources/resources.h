@@ -24,8 +24,13 @@ struct ResourceLimits {
 Bytes context_bytes(ObjectKind kind);
 
 class Resources {
+    // Bytes of flow entries and translation tables. First, so that it outlives what is charged.
+    std::uint64_t variable_memory_ = 0;
+
   public:
     explicit Resources(const ResourceLimits& limits);
+    Resources(const Resources&) = delete;
+    Resources& operator=(const Resources&) = delete;
 
     ObjectTable<Uar> uars;
     ObjectTable<Pd> pds;
@@ -72,7 +77,7 @@ class Resources {
 
     std::uint32_t count(ObjectKind kind) const;
     std::uint64_t total() const;
-    /// Host memory for the contexts of all living objects.
+    /// Host memory for the contexts of all living objects. In constant time: asked at each command.
     Bytes context_memory() const;
 
     /// "pd 2, cq 5, …": kinds with living objects, for status output and leak reports.

@@ -4,6 +4,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>
+#include <random>
 #include <string_view>
 #include <vector>
 
@@ -115,6 +116,84 @@ TEST_CASE("census and context memory follow the objects", "[resources]") {
     resources.clear();
     CHECK(resources.census() == "none");
     CHECK(resources.total() == 0);
+}
+
+/// Context memory as a walk over everything that lives finds it.
+Bytes walked_memory(const Resources& resources) {
+    Bytes sum;
+    for (unsigned kind = 0; kind < static_cast<unsigned>(ObjectKind::count); ++kind) {
+        sum += context_bytes(ObjectKind{static_cast<std::uint8_t>(kind)}) *
+               resources.count(ObjectKind{static_cast<std::uint8_t>(kind)});
+    }
+    resources.mkeys.for_each([&](const Mkey& mkey) { sum += Bytes{mkey.translations.size()}; });
+    resources.flow_groups.for_each([&](const FlowGroup& group) {
+        for (const auto& entry : group.entries) {
+            (void)entry;
+            sum += Bytes{FlowEntry::kContextBytes};
+        }
+    });
+    return sum;
+}
+
+TEST_CASE("context memory is what a walk finds, whatever was done", "[resources]") {
+    Resources resources(limits(40));
+    std::mt19937 random(7);  // NOLINT(cert-msc51-cpp): the same operations each time
+    std::vector<ObjectId> living;
+    const auto below = [&](std::size_t bound) { return random() % bound; };
+    const auto keep = [&](const Object* object) {
+        if (object != nullptr) living.push_back(object->id);
+    };
+    bool grew_and_shrank[2] = {false, false};
+    for (int step = 0; step < 20000; ++step) {
+        const Bytes before = resources.context_memory();
+        const auto what = below(1000);
+        if (what == 0) {
+            resources.clear();
+            living.clear();
+            REQUIRE(resources.context_memory() == Bytes{0});
+        } else if (what < 100) {
+            keep(resources.mkeys.create());
+        } else if (what < 200) {
+            keep(resources.flow_groups.create());
+        } else if (what < 250) {
+            keep(resources.rqts.create());
+        } else if (what < 270) {
+            if (const FlowCounter* first = resources.flow_counters.create_block(3)) {
+                for (std::uint32_t i = 0; i < 3; ++i) {
+                    living.push_back({ObjectKind::flow_counter, first->id.number + i});
+                }
+            }
+        } else if (!living.empty()) {
+            const std::size_t place = below(living.size());
+            const ObjectId id = living[place];
+            if (what < 500) {
+                resources.destroy(id);
+                living.erase(living.begin() + static_cast<std::ptrdiff_t>(place));
+            } else if (id.kind == ObjectKind::mkey) {
+                ChargedBytes& translations = resources.mkeys.find(id.number)->translations;
+                const std::vector<std::byte> bytes(below(5) * 16);
+                if (what % 2 == 0) {
+                    translations.assign(bytes.begin(), bytes.end());
+                } else {
+                    translations.resize(below(4096));
+                }
+            } else if (id.kind == ObjectKind::flow_group) {
+                auto& entries = resources.flow_groups.find(id.number)->entries;
+                const auto index = static_cast<std::uint32_t>(below(8));
+                const auto entry = entries.find(index);
+                if (entry == entries.end() || what % 4 == 0) {
+                    entries[index] = {};
+                } else {
+                    entries.erase(entry);
+                }
+            }
+        }
+        REQUIRE(resources.context_memory() == walked_memory(resources));
+        grew_and_shrank[0] |= before < resources.context_memory();
+        grew_and_shrank[1] |= resources.context_memory() < before;
+    }
+    CHECK(grew_and_shrank[0]);
+    CHECK(grew_and_shrank[1]);
 }
 
 TEST_CASE("the digest sees numbers, holds and contexts, and nothing else", "[resources]") {
