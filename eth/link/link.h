@@ -90,7 +90,7 @@ class Link {
 
   private:
     struct End : LinkPort {
-        void offer_changed() override { link->negotiate(); }
+        void offer_changed() override { link->negotiate(index); }
         void send(model::Picoseconds first_bit, model::Picoseconds last_bit,
                   model::FramePtr frame) override {
             link->send(index, first_bit, last_bit, std::move(frame));
@@ -99,6 +99,7 @@ class Link {
         Link* link = nullptr;
         unsigned index = 0;
         LinkDevice* device = nullptr;
+        LinkState told;                 ///< what the device knows
     };
     /// Towards the end of the same index.
     struct Direction {
@@ -109,14 +110,18 @@ class Link {
         model::Picoseconds last_arrival;
         model::EventHandle arrival;
     };
+    static constexpr unsigned kNobody = 2;
 
-    void negotiate();
+    /// `initiator`: the end whose wish it is, kNobody for the cable.
+    void negotiate(unsigned initiator);
     LinkState agreement() const;
+    LinkState seen_from(unsigned end, LinkState common) const;
     void bring_up(const model::EventArguments&);
-    void take_down(model::LinkDownReason reason, const LinkState& wanted);
+    void take_down(unsigned initiator);
     void tell();
     void send(unsigned from, model::Picoseconds first_bit, model::Picoseconds last_bit,
               model::FramePtr frame);
+    void schedule_arrival(unsigned end);
     void arrive(const model::EventArguments& arguments);
     void account(unsigned end);
 
@@ -127,9 +132,8 @@ class Link {
     std::array<Direction, 2> directions_;
     std::array<LinkObserver*, 2> observers_{};
     LinkState state_;
-    LinkState pending_;              ///< what comes up when training ends
+    LinkState pending_;                 ///< what comes up when training ends; up() while training
     model::EventHandle training_;
-    bool is_training_ = false;
     model::Picoseconds training_since_;
 };
 

@@ -38,6 +38,8 @@ class LinkDevice {
     virtual void link_state_changed(const LinkState& state) = 0;
     /// A whole frame, damaged or not, receive_latency() after its last bit. The calendar's now.
     virtual void frame_arrived(model::FramePtr frame) = 0;
+    /// The link is being destroyed.
+    virtual void link_removed() = 0;
     /// Where the link counts what the physical layer of this end sees.
     virtual PhyCounters& phy_counters() = 0;
 };

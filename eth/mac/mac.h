@@ -11,7 +11,7 @@
 #include "eth/link/link.h"
 #include "eth/mac/port_counters.h"
 #include "eth/mac/receive_buffers.h"
-#include "model/params/identity.h"
+#include "eth/wire/ethernet.h"
 #include "model/params/timing.h"
 #include "model/ports/port_control.h"
 #include "model/ports/wire_port.h"
@@ -22,7 +22,7 @@ namespace cxsim::eth {
 /// What is fixed in the hardware.
 struct MacConfig {
     std::string name = "port0";           ///< of its counters
-    std::array<std::uint8_t, 6> address{};  ///< source of its pause frames
+    MacAddress address;                   ///< source of its pause frames
     model::Picoseconds link_up;           ///< from both ends' agreement until active
     model::Picoseconds mac_latency;       ///< one direction, without FEC
     model::Picoseconds fec_firecode;      ///< decoding, after the codeword's last bit
@@ -33,16 +33,14 @@ struct MacConfig {
 };
 /// The port of a card.
 MacConfig mac_config(const model::FirmwareTiming& timing,
-                     const std::array<std::uint8_t, 6>& address);
+                     const std::array<std::uint8_t, 6>& address);  // as BoardIdentity has it
 
 /// Wire arithmetic (IEEE 802.3 clause 4): preamble and SFD, FCS, inter-frame gap.
 constexpr std::uint32_t kPreambleBytes = 8;
-constexpr std::uint32_t kFcsBytes = 4;
 constexpr std::uint32_t kGapBytes = 12;
-constexpr std::uint32_t kMinFrameBytes = 64;  ///< with FCS
 /// From destination address to FCS, padded.
 constexpr std::uint32_t octets_of(std::uint32_t size) {
-    return size + kFcsBytes < kMinFrameBytes ? kMinFrameBytes : size + kFcsBytes;
+    return (size < kMinFrameBytes ? kMinFrameBytes : size) + kFcsBytes;
 }
 /// What a frame takes of the wire.
 constexpr std::uint32_t wire_bytes_of(std::uint32_t size) {
@@ -90,46 +88,58 @@ class Mac final : public model::WirePort, public model::PortControl, public Link
     model::Picoseconds receive_latency(const LinkState& state) const override;
     void link_state_changed(const LinkState& state) override;
     void frame_arrived(model::FramePtr frame) override;
+    void link_removed() override;
     PhyCounters& phy_counters() override { return counters_.phy; }
 
   private:
     static constexpr unsigned kPriorities = model::PortSettings::kPriorities;
+    static constexpr unsigned kBuffers = model::PortSettings::kBuffers;
 
     struct Queue {
         FrameRing frames;
         std::uint64_t bytes = 0;
-        model::Picoseconds paused_until;
+        bool paused = false;                ///< by the other end
         model::Picoseconds paused_since;
-        bool paused = false;
+        model::Picoseconds paused_until;
+    };
+    struct BufferState {
+        bool paused = false;                ///< the other end was told to pause
+        model::Picoseconds since;
+        model::Picoseconds refresh_at;
+        bool almost_full = false;
+        bool full = false;
     };
 
     // Sending (mac.cpp)
     void serve(const model::EventArguments& arguments);
     void schedule_serve();
-    bool start_frame(model::FramePtr frame);
+    model::Picoseconds next_start() const;
+    void start_frame(model::FramePtr frame);
     void drop_queues();
-    void count_sent(const model::Frame& frame);
+    void count_sent(const model::Frame& frame, bool control);
 
     // Receiving (receive_side.cpp)
-    bool passes_checks(const model::Frame& frame, std::uint32_t octets);
-    void count_received(const model::Frame& frame, std::uint32_t octets);
     void deliver(model::FramePtr frame, std::uint32_t octets);
-    static unsigned priority_of(const model::Frame& frame);
+    void count_received(const model::Frame& frame, std::uint32_t octets);
+    void note_fill(unsigned buffer);
 
     // Pause (pause.cpp)
     void take_control_frame(const model::Frame& frame);
-    void pause(unsigned priority, std::uint16_t quanta);
-    void end_pause(unsigned priority);
+    void pause_sending(unsigned priority, std::uint16_t quanta);
     void settle_pauses();
-    void check_thresholds(unsigned buffer);
-    std::uint8_t pausable_priorities(unsigned buffer) const;
-    void request_pause(unsigned buffer, bool on);
-    void watch_buffers();
-    void buffer_watch(const model::EventArguments& arguments);
-    model::FramePtr next_control_frame();
+    void resume_sending();
     void apply_buffers();
+    /// Tells the other end to pause, or to go on, for what lies in `buffer`.
+    void tell_pause(unsigned buffer, bool pause);
+    std::uint8_t pausable_priorities(unsigned buffer) const;
+    void check_xoff(unsigned buffer);
+    void schedule_watch();
+    void watch(const model::EventArguments& arguments);
+    void let_other_end_go();
+    bool control_frame_waits() const { return announce_global_ || announce_ != 0; }
+    model::FramePtr next_control_frame();
     model::Picoseconds quanta_time(std::uint32_t quanta) const;
-    void reset_pause_state();
+    void settle_told_pauses();
 
     model::Calendar& calendar_;
     MacConfig config_;
@@ -150,15 +160,12 @@ class Mac final : public model::WirePort, public model::PortControl, public Link
     model::Picoseconds serve_at_ = model::Picoseconds::max();
 
     ReceiveBuffers buffers_;
-    struct BufferPause {
-        bool on = false;                  ///< the other end was told to pause
-        model::Picoseconds since;
-        model::Picoseconds refresh_at;
-    };
-    std::array<BufferPause, model::PortSettings::kBuffers> buffer_pauses_;
-    std::uint8_t announce_ = 0;           ///< priorities that the next pause frame is about
-    bool announce_global_ = false;
-    std::uint8_t paused_priorities_ = 0;  ///< those that the other end must not send
+    std::array<BufferState, kBuffers> buffer_states_;
+    bool announce_global_ = false;          ///< a pause frame waits to be sent
+    std::uint8_t announce_ = 0;             ///< a PFC frame about these priorities waits
+    bool told_global_ = false;              ///< the other end must pause altogether
+    std::uint8_t told_ = 0;                 ///< ... these priorities
+    std::array<model::Picoseconds, kPriorities> told_since_{};
     model::EventHandle watch_event_;
     model::Picoseconds watch_at_ = model::Picoseconds::max();
 };

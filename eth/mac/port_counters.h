@@ -4,6 +4,8 @@
 // and 31 have it.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <string>
 
 #include "eth/link/phy_counters.h"
@@ -34,8 +36,6 @@ struct PortCounters : model::stats::Group {
     Counter tx_no_link{*this, "tx_no_link", Unit::packets, "Dropped: the link was down"};
     Counter tx_oversize{*this, "tx_oversize", Unit::packets, "Dropped: beyond the MTU"};
     Counter tx_discards{*this, "tx_discards", Unit::packets, "Dropped on sending, all reasons"};
-    Counter tx_wait{*this, "tx_wait", Unit::picoseconds,
-                    "Time with frames waiting and none on the wire: paused"};
 
     // ---- Receiving: good frames
     Counter rx_frames{*this, "rx_frames", Unit::packets, "Good frames received"};
@@ -54,6 +54,8 @@ struct PortCounters : model::stats::Group {
     Counter rx_events{*this, "rx_events", Unit::packets, "Frames that arrived, bad ones included"};
     Counter rx_event_octets{*this, "rx_event_octets", Unit::bytes, "Their bytes"};
     Counter rx_fcs_errors{*this, "rx_fcs_errors", Unit::packets, "Damaged frames of legal size"};
+    Counter rx_damaged_kept{*this, "rx_damaged_kept", Unit::packets,
+                            "Of those: handed on, the check being off"};
     Counter rx_undersize{*this, "rx_undersize", Unit::packets,
                          "Dropped: below 64 bytes, undamaged"};
     Counter rx_fragments{*this, "rx_fragments", Unit::packets, "Dropped: below 64 bytes, damaged"};

@@ -80,7 +80,6 @@ struct PortSettings {
     std::uint8_t pfc_tx = 0;
     std::array<FecMask, kLinkModes> fec{};  ///< allowed ones by LinkMode; 0 leaves it to the port
     bool check_fcs = true;            ///< drop damaged frames; else they reach the receiver
-    bool local_loopback = false;      ///< sent frames come back instead of leaving
     std::array<ReceiveBufferSettings, kBuffers> buffers{};
     std::array<std::uint8_t, kPriorities> buffer_of_priority{};  ///< index into buffers
     std::uint16_t pause_quanta = 0xffff;   ///< time in a pause frame, in 512 bit times
