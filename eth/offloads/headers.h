@@ -88,4 +88,9 @@ struct Headers {
 void parse_headers(std::span<const std::byte> stored, std::uint32_t size,
                    const ParserConfig& config, Headers& headers);
 
+/// The same for headers whose length fields are not filled in yet (large send): IP packets reach
+/// to the end.
+void parse_template(std::span<const std::byte> stored, const ParserConfig& config,
+                    Headers& headers);
+
 }  // namespace cxsim::eth

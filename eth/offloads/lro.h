@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Large receive: TCP segments of one flow that follow each other become one packet of the host.
-// Pure decisions; the receive queue moves the bytes. For each packet that goes to a receive queue
-// with LRO:
-//   Lro::Decision d = lro.offer(packet, report, room, now);
-//   if (d.closes) complete(lro.close(*d.closes));             // first
+// Pure decisions; the receive queue moves the bytes. For each packet that goes to a queue with LRO:
+//   const Lro::Decision d = lro.offer(packet, report, room, now);
+//   if (d.closes) complete(*d.closes, lro.close(*d.closes));   // first
 //   switch (d.action) {
 //     ordinary: deliver the packet by itself, with `report`
-//     opens:    write the whole packet (d.payload_offset + d.payload_bytes) into a new buffer
-//     extends:  append d.payload_bytes from d.payload_offset to session d.session's buffer
+//     opens:    write the whole packet (d.payload_offset + d.payload_bytes) into a new buffer of
+//               session d.session
+//     extends:  append d.payload_bytes from d.payload_offset to the buffer of session d.session
 //   }
-//   if (d.full) complete(lro.close(d.session));               // last
-// and at lro.next_deadline(): close what lro.expired(now) names.
+//   if (d.full) complete(d.session, lro.close(d.session));     // last
+// and at lro.next_deadline(): while (auto s = lro.expired(now)) complete(*s, lro.close(*s)).
 #pragma once
 
 #include "eth/offloads/packet.h"
@@ -55,14 +55,15 @@ struct LroResult {
 
 class Lro {
   public:
-    static constexpr std::size_t kSessions = 16;
+    /// Numbers of sessions; one is spare, for a new one while an old one is being closed.
+    static constexpr std::size_t kSessions = 17;
     static constexpr std::uint8_t kMaxSegments = 255;
 
     enum class Action : std::uint8_t { ordinary, opens, extends };
     struct Decision {
         Action action = Action::ordinary;
-        std::uint8_t session = 0;            ///< With opens and extends.
-        bool full = false;                   ///< Close the session after this packet.
+        std::uint8_t session = 0;            ///< With opens and extends; below kSessions.
+        bool full = false;                   ///< Close the session behind this packet.
         std::optional<std::uint8_t> closes;  ///< Close this session before this packet.
         std::uint32_t payload_offset = 0;    ///< In the packet.
         std::uint32_t payload_bytes = 0;
@@ -71,7 +72,8 @@ class Lro {
     explicit Lro(const LroConfig& config) : config_(config) {}
 
     /// `report` of examine() for this packet. `room`: bytes that a merged packet may have in a
-    /// buffer of the queue. `now` never runs backwards. With `opens` the session remembers `room`.
+    /// buffer of the queue; a session that opens remembers it. `now` never runs backwards. What
+    /// the decision says to close must be closed before the next offer.
     Decision offer(Packet& packet, const ReceiveReport& report, std::uint32_t room,
                    model::Picoseconds now);
     /// Ends an open session.
@@ -90,8 +92,7 @@ class Lro {
         std::array<std::byte, 12> macs{};
         std::array<std::byte, 32> addresses{};
         std::uint32_t ports = 0;
-        std::uint32_t tag = 0;         // tags on the packet, and a stripped one
-        std::uint32_t first_word = 0;  // traffic class and flow label
+        std::array<std::uint16_t, 5> tags{};  // stripped one there, its TCI, tags left, their TCIs
         L3 l3 = L3::none;
         friend bool operator==(const Flow&, const Flow&) = default;
     };
@@ -105,16 +106,18 @@ class Lro {
         std::uint32_t header_bytes = 0;
         std::uint32_t tcp_header_bytes = 0;
         std::uint64_t timestamps = 0;
+        std::uint32_t first_word = 0;  // traffic class, IPv6: flow label, too
         std::uint32_t payload_bytes = 0;
-        std::uint32_t limit = 0;  // of payload bytes
-        std::uint32_t mss = 0;
-        std::uint16_t sum = 0;
+        std::uint32_t limit = 0;  // of payload_bytes
+        std::uint32_t mss = 0;    // payload of the first segment
+        std::uint16_t sum = 0;    // over the payload
         LroResult result;
     };
 
-    bool examine_segment(Packet& packet, const ReceiveReport& report, Segment& segment) const;
+    Segment read(Packet& packet, const ReceiveReport& report) const;
     bool extends(const Session& session, const Segment& segment) const;
-    void add(Session& session, const Segment& segment);
+    /// Returns whether the session is full then.
+    bool add(Session& session, const Segment& segment);
 
     LroConfig config_;
     std::array<Session, kSessions> sessions_;

@@ -3,6 +3,7 @@
 // frames one after the other; nothing is allocated.
 #pragma once
 
+#include "eth/offloads/flow_key.h"
 #include "eth/offloads/headers.h"
 #include "model/ports/frame.h"
 #include "model/steering/flow_key.h"
@@ -40,7 +41,9 @@ class Packet final : public model::SteeredPacket {
     /// In step with the frame; valid until the next edit.
     const Headers& headers();
     /// After the frame's bytes were changed past this object: parse again at the next use.
-    void touched() { stale_ = true; }
+    void touched() { structure_changed(); }
+    /// Metadata register B: a completion's ft_metadata.
+    std::uint32_t metadata_b() const { return reg_b_; }
 
     // SteeredPacket. Fields: MLX5_ACTION_IN_FIELD_* and their inner counterparts.
     model::FlowKey& key() override;
@@ -57,20 +60,42 @@ class Packet final : public model::SteeredPacket {
                   std::span<const std::byte> data) override;
 
   private:
-    void refresh();
-    bool read_field(std::uint32_t field, std::uint32_t& value, unsigned& width);
-    bool write_field(std::uint32_t field, std::uint32_t value);
-    bool prepend(std::uint32_t remove, std::span<const std::byte> data, bool entropy);
+    /// Where a field of the PRM's numbers is: a word of 1, 2 or 4 bytes in the frame, or a metadata
+    /// register (in the key, or register B beside it).
+    struct Place {
+        enum class In : std::uint8_t { frame, key, reg_b };
+        In in = In::frame;
+        std::uint8_t word_bytes = 4;
+        std::uint8_t shift = 0;
+        std::uint8_t width = 32;
+        bool structural = false;  ///< Changing it may change which headers there are.
+        std::uint32_t offset = 0;
+    };
+
+    bool locate(std::uint32_t field, Place& place);
+    std::uint32_t read(const Place& place) const;
+    void write(const Place& place, std::uint32_t value);
+    /// A 16-bit aligned piece of the frame at `offset` had the sum `before` and has `after`: keeps
+    /// every checksum right that covers it.
+    void checksums_follow(std::uint32_t offset, std::uint16_t before, std::uint16_t after);
+
+    std::uint32_t l2_end();
     bool insert_at(std::uint32_t offset, std::span<const std::byte> data);
-    bool remove_at(std::uint32_t offset, std::uint32_t bytes);
+    void remove_at(std::uint32_t offset, std::uint32_t bytes);
+    bool replace_front(std::uint32_t remove, std::span<const std::byte> data);
+    void complete_tunnel(std::uint32_t header_bytes, std::uint16_t entropy);
+    std::uint16_t flow_entropy();
     void trim(std::uint32_t size);
+    void structure_changed() { stale_ = key_stale_ = true; }
 
     const ParserConfig* config_;
     model::FramePtr frame_;
     Headers headers_;
     model::FlowKey key_;
-    bool inner_used_ = false;
-    bool stale_ = false;
+    KeyParts used_;
+    std::uint32_t reg_b_ = 0;
+    bool stale_ = false;      // headers_
+    bool key_stale_ = false;  // key_
 };
 
 }  // namespace cxsim::eth

@@ -60,10 +60,10 @@ Headers software_headers(std::span<const std::byte> stored, std::uint32_t size,
 
 /// Computes the checksums asked for, inner ones first, and writes them into `stored`. Those whose
 /// header is not there, or that lie in a fragment, are left out. A synthetic tail counts as zeros.
-void fill_checksums(std::span<std::byte> stored, std::uint32_t size, const Headers& headers,
+void fill_checksums(std::span<std::byte> stored, const Headers& headers,
                     const SendOffloads& offloads);
 
-/// Everything a SEND asks for on its packet, before flow tables see it: checksums, then the tag.
+/// Everything a SEND asks for on its packet, before flow tables see it: the tag, then checksums.
 /// False: no room for the tag.
 bool apply_send_offloads(Packet& packet, const SendOffloads& offloads);
 

@@ -42,7 +42,7 @@ class PcapWriter {
 };
 
 struct PcapRecord {
-    model::Picoseconds at;
+    std::uint64_t nanoseconds = 0;  ///< The file's time; epochs do not fit into Picoseconds.
     std::uint32_t wire_bytes = 0;
     std::vector<std::byte> bytes;
 };
@@ -63,7 +63,7 @@ class PcapReader {
 
     std::unique_ptr<std::FILE, CloseFile> file_;
     std::uint32_t link_type_ = 0;
-    std::int64_t unit_ = 1'000;  // picoseconds of the fraction's unit
+    std::uint64_t unit_ = 1;  // nanoseconds of the fraction's unit
     bool big_endian_ = false;
     bool ok_ = false;
 };
