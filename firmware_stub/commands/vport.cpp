@@ -46,6 +46,7 @@ Reply modify_vport_state(CommandContext& context, ConstView<prm::modify_vport_st
     const auto state = in.get<In::admin_state>();
     if (state > kFollow) return refuse(Status::BAD_PARAM, "admin_state not defined");
     context.function.vport().admin_state = static_cast<std::uint8_t>(state);
+    context.function.vport().gate.open = state != kDown;
     return accept();
 }
 
@@ -136,15 +137,15 @@ Reply query_vnic_env(CommandContext& context, ConstView<prm::query_vnic_env_in> 
         answer.set<Statistics::comp_eq_overrun>(
             clip(queues.eq_overruns - queues.async_eq_overruns));
     }
-    const model::VportDiscards& discards = function.vport().discards;
+    const model::VportGate& gate = function.vport().gate;
     if (function.general<Cap::nic_receive_steering_discard>() != 0) {
-        answer.set<Statistics::nic_receive_steering_discard>(discards.receive_steering);
+        answer.set<Statistics::nic_receive_steering_discard>(gate.receive_steering);
     }
     if (function.general<Cap::receive_discard_vport_down>() != 0) {
-        answer.set<Statistics::receive_discard_vport_down>(discards.receive_vport_down);
+        answer.set<Statistics::receive_discard_vport_down>(gate.receive_vport_down);
     }
     if (function.general<Cap::transmit_discard_vport_down>() != 0) {
-        answer.set<Statistics::transmit_discard_vport_down>(discards.transmit_vport_down);
+        answer.set<Statistics::transmit_discard_vport_down>(gate.transmit_vport_down);
     }
     if (function.general<Cap::eth_wqe_too_small>() != 0) {
         answer.set<Statistics::eth_wqe_too_small>(clip(queues.receive_too_small));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What passes a function's vport, counted by whoever moves the packets (eth/transmit, eth/receive,
-// roce) and shown by QUERY_VPORT_COUNTER and QUERY_VNIC_ENV.
+// What passes a function's vport, counted by whoever moves the packets (eth/nic, roce) and shown by
+// QUERY_VPORT_COUNTER and QUERY_VNIC_ENV.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,9 @@ struct VportTraffic {
     Traffic local_loopback;
 };
 
-/// Packets that a vport lost; QUERY_VNIC_ENV.
-struct VportDiscards {
+/// What lets packets through a vport, and what it stopped (QUERY_VNIC_ENV).
+struct VportGate {
+    bool open = true;                    ///< the administrative state
     std::uint64_t receive_steering = 0;  ///< no flow table gave the packet a queue
     std::uint64_t receive_vport_down = 0;
     std::uint64_t transmit_vport_down = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The narrow waist towards the wire: what the card's pipelines ask of the MAC, and what the MAC
-// asks of them. eth/mac implements WirePort; eth/receive implements FrameReceiver.
+// asks of them. eth/mac implements WirePort; eth/nic implements FrameReceiver.
 #pragma once
 
 #include <cstdint>

@@ -40,25 +40,37 @@ bool CompletionQueues::push(Cq& cq, Picoseconds at, std::span<std::byte, 64> cqe
         ++state_.counters.cqes_dropped;
         return false;
     }
-    if (!cq.overrun_ignore && cq.producer - cq.consumer >= cq.entries()) {
-        if (!read_consumer(cq, at)) {
-            fail(cq, at, kSyndromeAccess);
-            return false;
-        }
-        if (cq.producer - cq.consumer >= cq.entries()) {
-            ++state_.counters.cq_overruns;
-            fail(cq, at, kSyndromeOverrun);
-            return false;
-        }
-    }
+    const auto waiting =
+        cq.compression == nullptr ? 0U
+                                  : static_cast<std::uint32_t>(cq.compression->waiting.size());
+    if (!has_room(cq, at, waiting + 1)) return false;
+    if (!solicited && compressible(cq, cqe)) return collect(cq, at, cqe);
+    if (waiting != 0 && !flush(cq, at)) return false;
     if (!append(cq, at, cqe)) return false;
-    if (solicited) cq.solicited_end = cq.producer;
+    announce(cq, at, solicited);
+    return true;
+}
 
-    if (cq.arm == CqArm::none || (cq.arm == CqArm::solicited && !solicited)) return true;
+// Room for that many entries, or the queue goes into error.
+bool CompletionQueues::has_room(Cq& cq, Picoseconds at, std::uint32_t entries) {
+    if (cq.overrun_ignore || cq.producer - cq.consumer + entries <= cq.entries()) return true;
+    if (!read_consumer(cq, at)) {
+        fail(cq, at, kSyndromeAccess);
+        return false;
+    }
+    if (cq.producer - cq.consumer + entries <= cq.entries()) return true;
+    ++state_.counters.cq_overruns;
+    fail(cq, at, kSyndromeOverrun);
+    return false;
+}
+
+// A completion has been written: does the driver hear of it?
+void CompletionQueues::announce(Cq& cq, Picoseconds at, bool solicited) {
+    if (solicited) cq.solicited_end = cq.producer;
+    if (cq.arm == CqArm::none || (cq.arm == CqArm::solicited && !solicited)) return;
     ++cq.unreported;
     cq.unreported_solicited = cq.unreported_solicited || solicited;
     report_or_wait(cq, at);
-    return true;
 }
 
 // Writes the entry at the producer index and advances it.
@@ -70,15 +82,22 @@ bool CompletionQueues::append(Cq& cq, Picoseconds at, std::span<std::byte, 64> c
         context.get<prm::cqc::cqe_compression_layout>() == kEnhancedLayout) {
         view.set<prm::cqe64::validity_iteration_count>((cq.producer >> cq.log_size) & 0xff);
     }
-    const bool collapsed = context.get<prm::cqc::cc>() != 0;
-    const std::uint64_t slot = collapsed ? 0 : cq.producer & (cq.entries() - 1);
+    return wrote(cq, at, write_slot(cq, at, cq.producer, cqe));
+}
+
+DmaStatus CompletionQueues::write_slot(Cq& cq, Picoseconds at, std::uint32_t index,
+                                       std::span<const std::byte, 64> entry) {
+    const bool collapsed = cq.view().get<prm::cqc::cc>() != 0;
+    const std::uint64_t slot = collapsed ? 0 : index & (cq.entries() - 1);
     // Entries of 128 bytes hold the CQE in their second half.
-    const std::uint64_t offset = slot * cq.cqe_bytes + (cq.cqe_bytes - cqe.size());
-    const bool holds = ring_holds(cq.ring, offset, cqe.size());
-    const DmaStatus status =
-        holds ? state_.context.host.write(state_.context.function, at, cq.ring.address(offset), cqe)
-                    .status
-              : DmaStatus::completer_abort;
+    const std::uint64_t offset = slot * cq.cqe_bytes + (cq.cqe_bytes - entry.size());
+    if (!ring_holds(cq.ring, offset, entry.size())) return DmaStatus::completer_abort;
+    return state_.context.host.write(state_.context.function, at, cq.ring.address(offset), entry)
+        .status;
+}
+
+// The entry at the producer index is out, if the host took it.
+bool CompletionQueues::wrote(Cq& cq, Picoseconds at, DmaStatus status) {
     if (status == DmaStatus::bus_master_disabled) {
         ++state_.counters.cqes_dropped;
         return false;
@@ -111,7 +130,7 @@ void CompletionQueues::fail(Cq& cq, Picoseconds at, std::uint8_t syndrome) {
     cq.view().set<prm::cqc::status>(syndrome == kSyndromeOverrun ? kStatusOverflow
                                                                  : kStatusWriteFailure);
     ++state_.counters.cqes_dropped;
-    cancel_events(cq);
+    forget(cq);
     std::array<std::byte, prm::cq_error::kBytes> data{};
     const prm::View<prm::cq_error> event(data);
     event.set<prm::cq_error::cqn>(cq.id.number);
@@ -208,12 +227,7 @@ bool CompletionQueues::resize(Cq& cq, Picoseconds at, HostRing ring, std::uint32
     std::array<std::byte, 64> marker{};
     prm::View<prm::cqe64>(marker).set<prm::cqe64::opcode>(kOpcodeResize);
     if (cq.error) return false;
-    if (!cq.overrun_ignore && cq.producer - cq.consumer >= cq.entries() &&
-        (!read_consumer(cq, at) || cq.producer - cq.consumer >= cq.entries())) {
-        ++state_.counters.cq_overruns;
-        fail(cq, at, kSyndromeOverrun);
-        return false;
-    }
+    if (!flush(cq, at) || !has_room(cq, at, 1)) return false;
     if (!append(cq, at, std::span<std::byte, 64>(marker))) return false;
     cq.ring = std::move(ring);
     cq.log_size = log_size;
@@ -224,6 +238,14 @@ bool CompletionQueues::resize(Cq& cq, Picoseconds at, HostRing ring, std::uint32
 void CompletionQueues::cancel_events(Cq& cq) {
     state_.calendar().cancel(cq.moderation_timer);
     cq.moderation_timer = {};
+}
+
+void CompletionQueues::forget(Cq& cq) {
+    cancel_events(cq);
+    if (cq.compression == nullptr) return;
+    state_.calendar().cancel(cq.compression->flush);
+    state_.counters.cqes_dropped += cq.compression->waiting.size();
+    cq.compression.reset();
 }
 
 void CompletionQueues::refresh(Cq& cq) const {

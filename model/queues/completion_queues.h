@@ -27,17 +27,30 @@ class CompletionQueues {
     void set_moderation(Cq& cq, Picoseconds at, std::uint32_t count, Picoseconds period);
     bool resize(Cq& cq, Picoseconds at, HostRing ring, std::uint32_t log_size,
                 std::uint32_t cqe_bytes);
-    void cancel_events(Cq& cq);
+    /// The queue goes, or goes into error: nothing of it stays in the calendar.
+    void forget(Cq& cq);
     void refresh(Cq& cq) const;
 
     /// Value of the CQE's timestamp at `at` for the queue's ts_format (1: real time).
     std::uint64_t timestamp(Picoseconds at, std::uint32_t ts_format) const;
 
   private:
+    bool has_room(Cq& cq, Picoseconds at, std::uint32_t entries);
+    void announce(Cq& cq, Picoseconds at, bool solicited);
     bool append(Cq& cq, Picoseconds at, std::span<std::byte, 64> cqe);
+    DmaStatus write_slot(Cq& cq, Picoseconds at, std::uint32_t index,
+                         std::span<const std::byte, 64> entry);
+    bool wrote(Cq& cq, Picoseconds at, DmaStatus status);
+
+    // Compression (cqe_compression.cpp)
+    static bool compressible(const Cq& cq, std::span<const std::byte, 64> cqe);
+    bool collect(Cq& cq, Picoseconds at, std::span<const std::byte, 64> cqe);
+    bool flush(Cq& cq, Picoseconds at);
+    void window_closed(const EventArguments& arguments);
     bool read_consumer(Cq& cq, Picoseconds at);
     void learn_consumer(Cq& cq, std::uint32_t counter);
     void fail(Cq& cq, Picoseconds at, std::uint8_t syndrome);
+    void cancel_events(Cq& cq);
     void report_or_wait(Cq& cq, Picoseconds at);
     void start_timer(Cq& cq, Picoseconds at);
     void report(Cq& cq, Picoseconds at);

@@ -30,6 +30,7 @@ struct QueueCounters {
 
     // Completion queues
     std::uint64_t cqes = 0;
+    std::uint64_t compressed_cqes = 0;  ///< part of cqes: those in blocks of mini completions
     std::uint64_t error_cqes = 0;  ///< part of cqes; flushes included
     std::uint64_t completion_events = 0;
     std::uint64_t completion_events_untaken = 0;  ///< c_eqn names no event queue

@@ -92,6 +92,10 @@ ReceiveOutcome QueueEngines::receive(Rq& rq, Picoseconds at, const ReceiveReques
     return impl_->receives.receive(rq, at, request);
 }
 
+std::uint32_t QueueEngines::largest_packet(const Rq& rq) const {
+    return impl_->receives.largest_packet(rq);
+}
+
 void QueueEngines::started(Sq& sq) {
     CX_ASSERT(sq.state == QueueState::ready, "SQ {} started in another state", sq.id.number);
     impl_->clear(sq.wq, sq.scan);
@@ -153,7 +157,7 @@ void QueueEngines::destroyed(ObjectId id) {
     Impl& impl = *impl_;
     Resources& resources = impl.state.context.resources;
     if (id.kind == ObjectKind::cq) {
-        if (Cq* cq = resources.cqs.find(id.number)) impl.completions.cancel_events(*cq);
+        if (Cq* cq = resources.cqs.find(id.number)) impl.completions.forget(*cq);
     } else if (id.kind == ObjectKind::sq) {
         if (Sq* sq = resources.sqs.find(id.number)) impl.clear(sq->wq, sq->scan);
     } else if (id.kind == ObjectKind::rq) {

@@ -68,6 +68,9 @@ class QueueEngines {
     /// Puts a packet into the next buffer of `rq` and completes it when it has left the card.
     ReceiveOutcome receive(Rq& rq, Picoseconds at, const ReceiveRequest& request);
 
+    /// The longest packet that one WQE of `rq` can hold; 0 if that differs from WQE to WQE.
+    std::uint32_t largest_packet(const Rq& rq) const;
+
     // ---- Life of queues ----
 
     void started(Sq& sq);  ///< RST -> RDY

@@ -29,7 +29,7 @@ int sign_extend4(std::uint32_t value) {
 
 // The ring that feeds an RQ, its own or a pool's; made anew for each packet.
 struct ReceiveQueues::Buffers {
-    WorkQueue* wq = nullptr;
+    WorkQueue* wq = nullptr;  // null: the RQ's own
     std::uint32_t pd = 0;
     bool reserved_lkey = false;
     bool linked = false;
@@ -51,7 +51,7 @@ struct ReceiveQueues::Buffers {
     }
 };
 
-bool ReceiveQueues::open(Rq& rq, Buffers& buffers) const {
+bool ReceiveQueues::open(const Rq& rq, Buffers& buffers) const {
     const auto context = rq.view();
     buffers.reserved_lkey = context.get<prm::rqc::rlky>() != 0;
     const auto take = [&](prm::ConstView<prm::wq> wq) {
@@ -66,7 +66,6 @@ bool ReceiveQueues::open(Rq& rq, Buffers& buffers) const {
         }
     };
     if (context.get<prm::rqc::mem_rq_type>() != kMemoryOfRmp) {
-        buffers.wq = &rq.wq;
         take(context.nested<prm::rqc::wq>());
         return true;
     }
@@ -75,6 +74,12 @@ bool ReceiveQueues::open(Rq& rq, Buffers& buffers) const {
     buffers.wq = &rmp->wq;
     take(rmp->view().nested<prm::rmpc::wq>());
     return true;
+}
+
+std::uint32_t ReceiveQueues::largest_packet(const Rq& rq) const {
+    Buffers buffers;
+    if (!open(rq, buffers) || !buffers.striding) return 0;
+    return static_cast<std::uint32_t>(buffers.strides * buffers.stride_bytes) - buffers.shift;
 }
 
 // Makes the WQE at the consumer index available in `fetched`; false: nothing is posted or the host
@@ -240,6 +245,7 @@ ReceiveOutcome ReceiveQueues::receive(Rq& rq, Picoseconds at, const ReceiveReque
         ++counters.receive_not_ready;
         return {ReceiveVerdict::not_ready, at};
     }
+    if (buffers.wq == nullptr) buffers.wq = &rq.wq;
     WorkQueue& wq = *buffers.wq;
     std::uint64_t bytes = request.synthetic;
     for (const auto& piece : request.pieces) bytes += piece.size();

@@ -24,6 +24,9 @@ class ReceiveQueues {
     /// See QueueEngines::receive.
     ReceiveOutcome receive(Rq& rq, Picoseconds at, const ReceiveRequest& request);
 
+    /// See QueueEngines::largest_packet.
+    std::uint32_t largest_packet(const Rq& rq) const;
+
   private:
     struct Buffers;
     struct Pending {
@@ -31,7 +34,7 @@ class ReceiveQueues {
         std::uint32_t cqn = 0;
     };
 
-    bool open(Rq& rq, Buffers& buffers) const;
+    bool open(const Rq& rq, Buffers& buffers) const;
     bool next_wqe(Buffers& buffers, Picoseconds& at);
     DmaResult fetch(Buffers& buffers, Picoseconds at);
     void retire(Buffers& buffers);

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "eth/nic/receiver.h"
+
+#include "eth/wire/crc32.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace cxsim::eth {
+namespace {
+
+using model::Delivery;
+using model::Picoseconds;
+
+constexpr std::uint16_t kUplinkVport = 0xffff;
+// tirc.packet_merge_mask
+constexpr std::uint32_t kMergeIpv4 = 1;
+constexpr std::uint32_t kMergeIpv6 = 2;
+constexpr std::uint32_t kMergedSizeUnit = 256;  // tirc.lro_max_ip_payload_size
+
+}  // namespace
+
+Receiver::Receiver(const Pipeline& pipeline)
+    : pipeline_(pipeline), packet_(parser_), copy_(parser_) {}
+
+Receiver::~Receiver() {
+    reset();
+}
+
+void Receiver::reset() {
+    for (auto& [number, merging] : merging_) pipeline_.calendar.cancel(merging.timer);
+    merging_.clear();
+}
+
+Picoseconds Receiver::receive(Picoseconds at, model::FramePtr frame) {
+    ++counters_.frames;
+    counters_.bytes += frame->size();
+    if (!pipeline_.gate.open) {
+        ++counters_.vport_down;
+        ++pipeline_.gate.receive_vport_down;
+        return at;
+    }
+    model::VportTraffic& traffic = pipeline_.traffic;
+    switch (cast_of(*frame)) {
+        case Cast::unicast:
+            traffic.received_eth_unicast.count(frame->size());
+            break;
+        case Cast::multicast:
+            traffic.received_eth_multicast.count(frame->size());
+            break;
+        case Cast::broadcast:
+            traffic.received_eth_broadcast.count(frame->size());
+            break;
+    }
+    follow_vxlan_ports(pipeline_.resources, parser_);
+    Origin origin;
+    origin.vport = kUplinkVport;
+    packet_.take(std::move(frame), origin);
+    pipeline_.steering.receive(packet_, deliveries_);
+    if (deliveries_.empty()) {
+        ++counters_.steered_away;
+        if (deliveries_.drop_reason() != model::DropReason::action) {
+            ++pipeline_.gate.receive_steering;
+        }
+        packet_.drop();
+        return at;
+    }
+    Picoseconds finish = at;
+    for (std::size_t i = 0; i < deliveries_.size(); ++i) {
+        const Delivery& delivery = deliveries_[i];
+        auto& packet = static_cast<Packet&>(*delivery.packet);
+        // Queues strip tags each as they are told: all but the last get a copy.
+        if (i + 1 < deliveries_.size()) {
+            copy_.take(pipeline_.frames.copy(packet.frame()), origin);
+            finish = std::max(finish, deliver(at, copy_, delivery));
+            if (!copy_.empty()) copy_.drop();
+        } else {
+            finish = std::max(finish, deliver(at, packet, delivery));
+        }
+    }
+    if (!packet_.empty()) packet_.drop();
+    return finish;
+}
+
+Picoseconds Receiver::deliver(Picoseconds at, model::FramePtr frame, const Delivery& delivery) {
+    copy_.take(std::move(frame));
+    const Picoseconds finish = deliver(at, copy_, delivery);
+    if (!copy_.empty()) copy_.drop();
+    return finish;
+}
+
+Picoseconds Receiver::deliver(Picoseconds at, Packet& packet, const Delivery& delivery) {
+    ++counters_.deliveries;
+    const model::Tir* tir = pipeline_.resources.tirs.find(delivery.number);
+    if (tir == nullptr) {
+        ++counters_.no_queue;
+        return at;
+    }
+    const model::RqChoice choice = pipeline_.steering.choose_rq(*tir, packet.key());
+    model::Rq* rq = choice.found ? pipeline_.resources.rqs.find(choice.rqn) : nullptr;
+    if (rq == nullptr) {
+        ++counters_.no_queue;
+        return at;
+    }
+    const auto context = rq->view();
+    ReceiveOptions options;
+    options.strip_vlan = context.get<prm::rqc::vsd>() == 0;
+    options.tunneled = tir->view().get<prm::tirc::tunneled_offload_en>() != 0;
+    options.full_checksum = pipeline_.options.full_checksum;
+    const ReceiveReport report = examine(packet, options);
+
+    model::Cqe cqe{};
+    const prm::View<prm::cqe64> view(cqe);
+    view.set<prm::cqe64::rss_hash_result>(choice.hash);
+    view.set<prm::cqe64::rss_hash_type_ip>(choice.hash_type_ip);
+    view.set<prm::cqe64::rss_hash_type_l4>(choice.hash_type_l4);
+    view.set<prm::cqe64::flow, prm::cqe64_flow::flow_tag>(delivery.flow_tag);
+    view.set<prm::cqe64::ft_metadata>(delivery.metadata);
+    if (tir->view().get<prm::tirc::packet_merge_mask>() != 0 &&
+        merge(*tir, *rq, packet, report, at, cqe)) {
+        return at;
+    }
+    report.write(view);
+    const model::Frame& frame = packet.frame();
+    std::array<std::byte, 4> fcs{};
+    pieces_.clear();
+    pieces_.push_back(frame.bytes());
+    if (context.get<prm::rqc::scatter_fcs>() != 0 && frame.synthetic == 0) {
+        fcs = frame_check_sequence(frame.bytes());
+        pieces_.push_back(fcs);
+    }
+    return write(*rq, at, at, pieces_, frame.synthetic, cqe);
+}
+
+Picoseconds Receiver::write(model::Rq& rq, Picoseconds at, Picoseconds arrival,
+                            std::span<const std::span<const std::byte>> pieces,
+                            std::uint32_t synthetic, const model::Cqe& cqe) {
+    const model::ReceiveOutcome outcome =
+        pipeline_.queues.receive(rq, at, {pieces, synthetic, cqe, arrival});
+    if (outcome.verdict != model::ReceiveVerdict::delivered) ++counters_.refused;
+    return outcome.finish;
+}
+
+// Whether LRO took the packet: into a session, which the host sees when it is closed.
+bool Receiver::merge(const model::Tir& tir, model::Rq& rq, Packet& packet,
+                     const ReceiveReport& report, Picoseconds at, const model::Cqe& cqe) {
+    auto place = merging_.find(rq.id.number);
+    if (place == merging_.end()) {
+        const auto context = tir.view();
+        const std::uint32_t mask = context.get<prm::tirc::packet_merge_mask>();
+        LroConfig config;
+        config.ipv4 = (mask & kMergeIpv4) != 0;
+        config.ipv6 = (mask & kMergeIpv6) != 0;
+        config.max_bytes = context.get<prm::tirc::lro_max_ip_payload_size>() * kMergedSizeUnit;
+        config.max_counts_headers = pipeline_.options.lro_max_counts_headers;
+        config.timeout = model::microseconds(
+            static_cast<std::int64_t>(context.get<prm::tirc::lro_timeout_period_usecs>()));
+        config.timestamps = pipeline_.options.lro_timestamps;
+        config.merge_psh = pipeline_.options.lro_merge_psh;
+        config.min_mss = pipeline_.options.lro_min_mss;
+        place = merging_.emplace(rq.id.number, config).first;
+    }
+    Merging& merging = place->second;
+    const Lro::Decision decision =
+        merging.lro.offer(packet, report, pipeline_.queues.largest_packet(rq), at);
+    if (decision.closes) close(rq, merging, *decision.closes, at);
+    if (decision.action == Lro::Action::ordinary) {
+        watch(rq.id.number, merging);
+        return false;
+    }
+    Merging::Held& held = merging.held[decision.session];
+    if (decision.action == Lro::Action::opens) {
+        held.arrival = at;
+        held.cqe = cqe;
+        held.payload_offsets.push_back(0);
+    } else {
+        held.payload_offsets.push_back(decision.payload_offset);
+    }
+    model::FramePtr frame = packet.release();
+    frame->resize(decision.payload_offset + decision.payload_bytes);  // padding goes
+    held.frames.push_back(std::move(frame));
+    if (decision.full) close(rq, merging, decision.session, at);
+    watch(rq.id.number, merging);
+    return true;
+}
+
+void Receiver::close(model::Rq& rq, Merging& merging, std::uint8_t session, Picoseconds at) {
+    Merging::Held& held = merging.held[session];
+    const LroResult result = merging.lro.close(session);
+    model::Cqe cqe = held.cqe;
+    result.write(prm::View<prm::cqe64>(cqe));
+    pieces_.clear();
+    for (std::size_t i = 0; i < held.frames.size(); ++i) {
+        pieces_.push_back(std::as_const(*held.frames[i]).bytes().subspan(held.payload_offsets[i]));
+    }
+    ++counters_.merged_packets;
+    counters_.merged_frames += held.frames.size();
+    write(rq, at, held.arrival, pieces_, 0, cqe);
+    held.frames.clear();
+    held.payload_offsets.clear();
+}
+
+void Receiver::watch(std::uint32_t rqn, Merging& merging) {
+    pipeline_.calendar.cancel(merging.timer);
+    merging.timer = {};
+    const Picoseconds deadline = merging.lro.next_deadline();
+    if (deadline == Picoseconds::max()) return;
+    merging.timer = pipeline_.calendar.schedule<&Receiver::merge_timer>(
+        std::max(deadline, pipeline_.calendar.now()), this, {rqn});
+}
+
+void Receiver::merge_timer(const model::EventArguments& arguments) {
+    const auto place = merging_.find(static_cast<std::uint32_t>(arguments.a));
+    if (place == merging_.end()) return;
+    Merging& merging = place->second;
+    merging.timer = {};
+    model::Rq* rq = pipeline_.resources.rqs.find(place->first);
+    if (rq == nullptr) {  // destroyed with packets in the making: they go with it
+        for (const auto& held : merging.held) counters_.refused += held.frames.empty() ? 0 : 1;
+        merging_.erase(place);
+        return;
+    }
+    const Picoseconds now = pipeline_.calendar.now();
+    while (const auto session = merging.lro.expired(now)) close(*rq, merging, *session, now);
+    watch(place->first, merging);
+}
+
+}  // namespace cxsim::eth

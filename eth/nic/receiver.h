@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a frame at the port to a receive queue: flow tables, hashing, what the completion says of
+// the packet, merging of TCP segments (LRO).
+#pragma once
+
+#include "eth/nic/pipeline.h"
+#include "eth/offloads/lro.h"
+#include "eth/offloads/packet.h"
+#include "eth/offloads/receive.h"
+#include "model/queues/wqe.h"
+#include "model/steering/deliveries.h"
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+namespace cxsim::eth {
+
+struct ReceiveCounters {
+    std::uint64_t frames = 0;         ///< that the port handed over
+    std::uint64_t bytes = 0;          ///< without FCS
+    std::uint64_t vport_down = 0;     ///< dropped: the vport is down
+    std::uint64_t steered_away = 0;   ///< dropped by the flow tables: no rule, or one that drops
+    std::uint64_t deliveries = 0;     ///< frames times destinations, LRO's merged ones included
+    std::uint64_t no_queue = 0;       ///< deliveries dropped: the TIR leads to no queue
+    std::uint64_t refused = 0;        ///< deliveries that the queue did not take (its counters say why)
+    std::uint64_t merged_packets = 0; ///< packets of LRO
+    std::uint64_t merged_frames = 0;  ///< frames in them
+};
+
+class Receiver final : public model::FrameReceiver {
+  public:
+    explicit Receiver(const Pipeline& pipeline);
+    ~Receiver() override;
+
+    model::Picoseconds receive(model::Picoseconds at, model::FramePtr frame) override;
+
+    /// Gives a frame to one TIR, as the flow tables decided. Returns when it has left the card.
+    model::Picoseconds deliver(model::Picoseconds at, model::FramePtr frame,
+                               const model::Delivery& delivery);
+
+    /// The function was reset: merged packets that are not complete are dropped.
+    void reset();
+
+    const ReceiveCounters& counters() const { return counters_; }
+
+  private:
+    /// Sessions of one receive queue and the frames they hold.
+    struct Merging {
+        explicit Merging(const LroConfig& config) : lro(config) {}
+        Lro lro;
+        struct Held {
+            std::vector<model::FramePtr> frames;
+            std::vector<std::uint32_t> payload_offsets;
+            model::Picoseconds arrival;
+            model::Cqe cqe{};  ///< hash, tag, metadata of the first frame
+        };
+        std::array<Held, Lro::kSessions> held;
+        model::EventHandle timer;
+    };
+
+    model::Picoseconds deliver(model::Picoseconds at, Packet& packet,
+                               const model::Delivery& delivery);
+    model::Picoseconds write(model::Rq& rq, model::Picoseconds at, model::Picoseconds arrival,
+                             std::span<const std::span<const std::byte>> pieces,
+                             std::uint32_t synthetic, const model::Cqe& cqe);
+    bool merge(const model::Tir& tir, model::Rq& rq, Packet& packet, const ReceiveReport& report,
+               model::Picoseconds at, const model::Cqe& cqe);
+    void close(model::Rq& rq, Merging& merging, std::uint8_t session, model::Picoseconds at);
+    void watch(std::uint32_t rqn, Merging& merging);
+    void merge_timer(const model::EventArguments& arguments);
+
+    Pipeline pipeline_;
+    ParserConfig parser_;
+    Packet packet_;
+    Packet copy_;
+    model::Deliveries deliveries_;
+    std::map<std::uint32_t, Merging> merging_;                ///< by RQ number
+    std::vector<std::span<const std::byte>> pieces_;          // reused
+    ReceiveCounters counters_;
+};
+
+}  // namespace cxsim::eth
