@@ -35,7 +35,7 @@ struct Vport {
     using Counters = model::VportTraffic;
     using Traffic = Counters::Traffic;
     Counters counters;
-    model::VportDiscards discards;
+    model::VportGate gate;
 };
 
 /// Keys that QUERY_SPECIAL_CONTEXTS tells of; their indices lie below those of created keys.
