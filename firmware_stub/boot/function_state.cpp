@@ -11,6 +11,7 @@ FunctionState::FunctionState(model::FunctionId id, const FirmwareConfig& config,
     : id_(id),
       config_(config),
       resources_(config.limits),
+      steering_(resources_),
       queues_(model::QueueContext{id, resources_, host, calendar, config.queue_timing,
                                   kSpecialKeys}),
       pages_(config.pages),
@@ -51,6 +52,7 @@ void FunctionState::account_pages() {
 
 void FunctionState::tear_down() {
     queues_.reset();
+    steering_.reset();
     resources_.clear();
     flow_table_roots.clear();
     roce_addresses.clear();

@@ -20,6 +20,7 @@
 #include "model/prm/hca_cap.h"
 #include "model/queues/queue_engines.h"
 #include "model/resources/resources.h"
+#include "model/steering/steering.h"
 
 namespace cxsim::firmware_stub {
 
@@ -67,6 +68,7 @@ class FunctionState {
 
     model::Resources& resources() { return resources_; }
     model::QueueEngines& queues() { return queues_; }
+    model::Steering& steering() { return steering_; }
     PageSupply& pages() { return pages_; }
     CommandQueue& commands() { return commands_; }
     Vport& vport() { return vport_; }
@@ -112,6 +114,7 @@ class FunctionState {
     Phase phase_ = Phase::reset;
     std::map<std::uint16_t, std::vector<std::byte>> capabilities_;
     model::Resources resources_;
+    model::Steering steering_;
     model::QueueEngines queues_;
     PageSupply pages_;
     CommandQueue commands_;

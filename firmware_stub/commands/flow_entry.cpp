@@ -85,6 +85,7 @@ Reply set_new(FunctionState& function, const Place& place, const FlowRule& rule,
     if (!check.ok()) return check;
     pin_all(function.resources(), holds);
     place.group->entries[place.index] = {rule.bytes(), std::move(holds)};
+    function.steering().entry_set(*place.group, place.index);
     return accept();
 }
 
@@ -106,6 +107,7 @@ Reply modify(FunctionState& function, const Place& place, const FlowRule& wanted
     pin_all(function.resources(), holds);
     unpin_all(function.resources(), entry->second.holds);
     entry->second = {rule.bytes(), std::move(holds)};
+    function.steering().entry_set(*place.group, place.index);
     return accept();
 }
 
@@ -169,6 +171,7 @@ Reply delete_fte(CommandContext& context, ConstView<prm::delete_fte_in> in,
     if (group == nullptr) return no_such_object();
     const auto entry = group->entries.find(index);
     if (entry == group->entries.end()) return no_such_object();
+    function.steering().entry_removed(*group, index);
     unpin_all(function.resources(), entry->second.holds);
     group->entries.erase(entry);
     return accept();

@@ -92,6 +92,7 @@ Reply create_flow_group(CommandContext& context, ConstView<prm::create_flow_grou
     group->match_criteria.assign(mask.begin(), mask.end());
     function.resources().hold(*group, table->id);
     table->groups[start] = group->id.number;
+    function.steering().group_created(*group);
     out.set<prm::create_flow_group_out::group_id>(group->id.number);
     return accept();
 }
@@ -127,6 +128,7 @@ Reply destroy_flow_group(CommandContext& context, ConstView<prm::destroy_flow_gr
     if (group == nullptr) return no_such_object(syndrome::kFlowGroupInUse);
     if (!group->entries.empty()) return still_in_use(syndrome::kFlowGroupInUse);
     table->groups.erase(group->start_index);
+    function.steering().group_destroyed(*group);
     function.resources().destroy(group->id);
     return accept();
 }

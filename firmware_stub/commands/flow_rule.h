@@ -6,6 +6,7 @@
 #include "firmware_stub/mailbox/reply.h"
 #include "model/prm/view.h"
 #include "model/resources/objects.h"
+#include "model/steering/flow_action.h"
 #include "prm/layouts.h"
 
 #include <array>
@@ -16,33 +17,8 @@
 
 namespace cxsim::firmware_stub {
 
-/// flow_context.action
-namespace flow_action {
-inline constexpr std::uint32_t kAllow = 0x1;
-inline constexpr std::uint32_t kDrop = 0x2;
-inline constexpr std::uint32_t kForward = 0x4;
-inline constexpr std::uint32_t kCount = 0x8;
-inline constexpr std::uint32_t kReformat = 0x10;
-inline constexpr std::uint32_t kDecap = 0x20;
-inline constexpr std::uint32_t kModifyHeader = 0x40;
-inline constexpr std::uint32_t kVlanPop = 0x80;
-inline constexpr std::uint32_t kVlanPush = 0x100;
-inline constexpr std::uint32_t kVlanPop2 = 0x400;
-inline constexpr std::uint32_t kVlanPush2 = 0x800;
-inline constexpr std::uint32_t kDecrypt = 0x1000;
-inline constexpr std::uint32_t kEncrypt = 0x2000;
-inline constexpr std::uint32_t kExecuteAso = 0x4000;
-}  // namespace flow_action
-
-/// dest_format_struct.destination_type
-enum class DestinationType : std::uint8_t {
-    vport = 0,
-    flow_table = 1,
-    tir = 2,
-    flow_sampler = 6,
-    uplink = 8,
-    table_type = 10,
-};
+namespace flow_action = model::flow_action;
+using model::DestinationType;
 
 /// A flow_context taken apart; elements of the two lists are as the PRM has them, 8 bytes each.
 struct FlowRule {

@@ -104,6 +104,7 @@ Reply create_flow_table(CommandContext& context, ConstView<prm::create_flow_tabl
         function.resources().hold(*table,
                                   {ObjectKind::flow_table, wanted.get<Context::table_miss_id>()});
     }
+    function.steering().table_created(*table);
     out.set<prm::create_flow_table_out::table_id>(table->id.number);
     return accept();
 }
@@ -139,6 +140,7 @@ Reply modify_flow_table(CommandContext& context, ConstView<prm::modify_flow_tabl
     if (had) resources.release(*table, {ObjectKind::flow_table, old});
     own.set<Context::table_miss_action>(action);
     own.set<Context::table_miss_id>(next);
+    function.steering().table_modified(*table);
     return accept();
 }
 
@@ -173,6 +175,7 @@ Reply destroy_flow_table(CommandContext& context, ConstView<prm::destroy_flow_ta
     if (root != function.flow_table_roots.end() && root->second == table->id.number) {
         function.flow_table_roots.erase(root);
     }
+    function.steering().table_destroyed(*table);
     function.resources().destroy(table->id);
     return accept();
 }
@@ -201,6 +204,7 @@ Reply set_flow_table_root(CommandContext& context, ConstView<prm::set_flow_table
             return refuse(Status::BAD_PARAM, "reset_root_to_default not supported");
         }
         roots.erase(key);
+        function.steering().set_root(static_cast<model::FlowTableType>(key), std::nullopt);
         return accept();
     }
     const model::FlowTable* table = find_table(function, type, in.get<In::table_id>());
@@ -210,6 +214,7 @@ Reply set_flow_table_root(CommandContext& context, ConstView<prm::set_flow_table
         return refuse(Status::BAD_PARAM, "modify_root not supported");
     }
     roots[key] = table->id.number;
+    function.steering().set_root(static_cast<model::FlowTableType>(key), table->id.number);
     return accept();
 }
 

@@ -4,6 +4,7 @@
 #include "firmware_stub/commands/capability.h"
 #include "firmware_stub/commands/families.h"
 #include "firmware_stub/commands/flow_steering.h"
+#include "model/steering/flow_action.h"
 
 #include <vector>
 
@@ -15,23 +16,15 @@ using prm::Status;
 using prm::View;
 using Properties = prm::flow_table_prop_layout;
 
-enum ActionType : std::uint32_t { kSet = 1, kAdd = 2, kCopy = 3 };
-
-enum class ReformatType : std::uint8_t {
-    l2_to_vxlan = 0x0,
-    l2_to_nvgre = 0x1,
-    l2_to_l2_tunnel = 0x2,
-    l3_tunnel_to_l2 = 0x3,
-    l2_to_l3_tunnel = 0x4,
-    insert_header = 0xf,
-    remove_header = 0x10,
-};
+using model::ReformatType;
+using model::RewriteType;
 
 Reply check_actions(std::span<const std::byte> actions) {
     using Set = prm::set_action_in;
     while (!actions.empty()) {
         const auto type = ConstView<Set>(actions.first(Set::kBytes)).get<Set::action_type>();
-        if (type < kSet || type > kCopy) {
+        if (type < static_cast<std::uint32_t>(RewriteType::set) ||
+            type > static_cast<std::uint32_t>(RewriteType::copy)) {
             return refuse(Status::BAD_PARAM, "action_type not defined");
         }
         actions = actions.subspan(Set::kBytes);

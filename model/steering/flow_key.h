@@ -4,11 +4,11 @@
 // Fields that a packet does not have are zero.
 #pragma once
 
-#include <array>
-#include <cstddef>
-
 #include "model/prm/view.h"
 #include "prm/layouts.h"
+
+#include <array>
+#include <cstddef>
 
 namespace cxsim::model {
 
