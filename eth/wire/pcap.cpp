@@ -54,7 +54,7 @@ void PcapWriter::write(model::Picoseconds at, std::span<const std::byte> bytes,
     store_le<std::uint32_t>(header.data() + 8, static_cast<std::uint32_t>(captured));
     store_le<std::uint32_t>(header.data() + 12, wire_bytes);
     failed_ = std::fwrite(header.data(), header.size(), 1, file_.get()) != 1 ||
-              std::fwrite(bytes.data(), 1, captured, file_.get()) != captured ||
+              (captured != 0 && std::fwrite(bytes.data(), captured, 1, file_.get()) != 1) ||
               std::fflush(file_.get()) != 0;
     if (!failed_) ++frames_;
 }
