@@ -13,7 +13,6 @@ namespace {
 
 constexpr std::uint64_t kConfigBytes = 4096;
 constexpr std::uint64_t kStandardConfigBytes = 256;
-constexpr std::uint32_t kBar0Region = 0;
 constexpr std::uint32_t kRomRegion = 6;
 
 DmaStatus to_dma_status(vfio_user::Status status) {
@@ -67,8 +66,10 @@ void VfioFunction::connect(vfio_user::Endpoint& socket, GuestHostMemory& memory)
     memory.set(function_, &socket.memory());
 }
 
-void VfioFunction::interrupt(unsigned vector) {
-    if (socket_ != nullptr) socket_->interrupts().trigger(vfio_user::kPciMsixIrq, vector);
+bool VfioFunction::interrupt(unsigned vector) {
+    return socket_ != nullptr &&
+           socket_->interrupts().trigger(vfio_user::kPciMsixIrq, vector) ==
+               vfio_user::Delivery::kDelivered;
 }
 
 // QEMU reads all 4096 bytes once, at realize, and edits the extended list that it then finds: it

@@ -37,14 +37,17 @@ class GuestHostMemory : public HostMemory {
 
 class VfioFunction : public vfio_user::Device {
   public:
+    static constexpr std::uint32_t kBar0Region = 0;
+
     /// `synchronise` brings simulated time up to now before an access is carried out.
     VfioFunction(Endpoint& endpoint, model::FunctionId function, model::Calendar& calendar,
                  std::function<void()> synchronise);
 
     /// The listening endpoint of the server, known once the socket exists.
     void connect(vfio_user::Endpoint& socket, GuestHostMemory& memory);
-    /// A message of the function has arrived: to the client's eventfd.
-    void interrupt(unsigned vector);
+    /// A message of the function has arrived: to the client's eventfd. False if that was not written
+    /// (no client, not listening, masked by it).
+    bool interrupt(unsigned vector);
 
     std::uint64_t connections() const { return connections_; }
     bool connected() const { return socket_ != nullptr && socket_->connected(); }

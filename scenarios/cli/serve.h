@@ -11,11 +11,12 @@
 #include <vector>
 
 #include "model/sim/kernel.h"
-#include "pcie/guest/vfio_function.h"
 #include "pcie/vfio_user/server.h"
 #include "scenarios/prm_tools/card_tap.h"
 #include "scenarios/prm_tools/recorder.h"
 #include "scenarios/testbed/card.h"
+#include "scenarios/testbed/network.h"
+#include "scenarios/testbed/timed_function.h"
 
 namespace cxsim::scenarios {
 
@@ -42,7 +43,7 @@ class ServedCard : public pcie::InterruptSink {
     void listen(vfio_user::Server& server, const std::string& path);
     Card& card() { return card_; }
     CardTap& tap() { return tap_; }
-    const pcie::VfioFunction& function() const { return function_; }
+    const TimedFunction& function() const { return function_; }
     const std::string& socket() const { return socket_; }
     const vfio_user::Endpoint* endpoint() const { return endpoint_; }
 
@@ -53,7 +54,7 @@ class ServedCard : public pcie::InterruptSink {
     CardTap tap_;
     Card card_;
     pcie::GuestHostMemory memory_;
-    pcie::VfioFunction function_;
+    TimedFunction function_;
     std::string socket_;
     vfio_user::Endpoint* endpoint_ = nullptr;
 };
@@ -100,6 +101,8 @@ class ServeLoop {
 
     void add(const CardSetup& setup, const std::string& socket);
     void open_control(const std::string& path);
+    /// Joins the cards: two back to back; a single one stays without a cable.
+    void connect();
     /// Records the card that was added as number `index`.
     void record(std::size_t index, const std::string& path);
     /// Until SIGINT or SIGTERM, or `until` of simulated time.
@@ -118,6 +121,7 @@ class ServeLoop {
     void wait();
 
     model::Kernel kernel_;
+    Network network_{kernel_};
     HostClock clock_;
     std::vector<std::string> overrides_;
     std::vector<std::unique_ptr<ServedCard>> cards_;

@@ -63,7 +63,7 @@ ServedCard::ServedCard(model::Kernel& kernel, const CardSetup& setup,
     : card_(kernel, tap_.tapped(setup)),
       memory_(card_.endpoint().functions()),
       function_(card_.endpoint(), model::FunctionId{0}, kernel.calendar(),
-                std::move(synchronise)) {
+                std::move(synchronise), card_.firmware().function(model::FunctionId{0}).resources()) {
     tap_.attach(card_, kernel);
     card_.endpoint().attach(static_cast<pcie::HostMemory&>(memory_));
     card_.endpoint().attach(static_cast<pcie::InterruptSink&>(*this));
@@ -89,9 +89,15 @@ void ServeLoop::record(std::size_t index, const std::string& path) {
 }
 
 void ServeLoop::add(const CardSetup& setup, const std::string& socket) {
-    auto card = std::make_unique<ServedCard>(kernel_, setup, [this] { synchronise(); });
+    CardSetup wired = setup;
+    wired.frames = &network_.frames();
+    auto card = std::make_unique<ServedCard>(kernel_, wired, [this] { synchronise(); });
     card->listen(server_, socket);
     cards_.push_back(std::move(card));
+}
+
+void ServeLoop::connect() {
+    if (cards_.size() == 2) network_.join(cards_[0]->card(), cards_[1]->card());
 }
 
 void ServeLoop::open_control(const std::string& path) {
@@ -237,6 +243,11 @@ std::string ServeLoop::answer(const std::string& question) {
         entry["commands_unimplemented"] = firmware.counters().unimplemented;
         entry["delivery_errors"] = function.commands().counters().delivery_errors;
         entry["health_syndrome"] = function.health_syndrome;
+        const InterruptTimes::Summary times = served->function().times().summary();
+        entry["interrupt_to_doorbell"] = {{"samples", times.count},
+                                          {"median_us", times.median_us},
+                                          {"min_us", times.min_us},
+                                          {"max_us", times.max_us}};
         entry["driver"] = function.driver_version;
         nlohmann::ordered_json commands = nlohmann::ordered_json::array();
         for (const auto& [opcode, statistics] : firmware.opcode_statistics()) {
