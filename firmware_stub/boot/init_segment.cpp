@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "model/base/endian.h"
+#include "prm/layouts.h"
 
 namespace cxsim::firmware_stub {
 
@@ -11,30 +12,32 @@ using model::Picoseconds;
 
 namespace {
 
-// Byte offsets (PRM, initialization segment; initial_seg in the layouts).
-constexpr std::uint64_t kFirmwareRevision = 0x0;
-constexpr std::uint64_t kInterfaceRevision = 0x4;
-constexpr std::uint64_t kQueueAddressHigh = 0x10;
-constexpr std::uint64_t kQueueAddressLow = 0x14;
-constexpr std::uint64_t kCommandDoorbell = 0x18;
-constexpr std::uint64_t kInitializing = 0x1fc;
-constexpr std::uint64_t kHealthBuffer = 0x200;
-constexpr std::uint64_t kHealthBufferBytes = 0x40;
-constexpr std::uint64_t kHealthTime = 0x2c;
-constexpr std::uint64_t kHealthFirmwareVersion = 0x30;
-constexpr std::uint64_t kHealthHwId = 0x34;
-constexpr std::uint64_t kHealthSeverity = 0x38;
-constexpr std::uint64_t kHealthSyndrome = 0x3c;
-constexpr std::uint64_t kTimerHigh = 0x1000;
-constexpr std::uint64_t kTimerLow = 0x1004;
-constexpr std::uint64_t kHealthCounter = 0x1010;
+using Segment = prm::initial_seg;
+using Health = prm::health_buffer;
+
+/// Byte offset of the dword that a member lies in.
+template <class Member>
+constexpr std::uint64_t kDword = Member::kOffset / 32 * 4;
+
+/// Bits to the right of a field inside its dword.
+template <class Field>
+constexpr std::uint32_t kShift = 32 - Field::kOffset % 32 - Field::kWidth;
+
+template <class Field>
+constexpr std::uint32_t in_dword(std::uint32_t value) {
+    return value << kShift<Field>;
+}
+
+constexpr std::uint64_t kHealthBuffer = kDword<Segment::health_buffer>;
+constexpr std::uint64_t kTimerHigh = kDword<Segment::internal_timer>;
+constexpr std::uint64_t kTimerLow = kTimerHigh + 4;
 
 constexpr std::uint32_t kCommandInterfaceRevision = 5;
-constexpr std::uint32_t kInitializingBit = 1U << 31;
-constexpr std::uint32_t kFirmwareResetSupported = 1U << 30;
-constexpr std::uint32_t kResetRequired = 1U << 31;  // rfr: the driver may reset the firmware
+// The layout knows two of the field's three bits; SW_RESET needs the third.
 constexpr std::uint32_t kNicInterfaceMask = 0x7;
-constexpr unsigned kNicInterfaceShift = 8;
+constexpr std::uint32_t kNicInterfaceShift = kShift<Segment::nic_interface>;
+constexpr std::uint32_t kAddressLowMask = ~((1U << kShift<Segment::cmdq_phy_addr_31_12>) - 1);
+constexpr std::uint32_t kHealthCounterMask = (1U << Segment::health_counter::kWidth) - 1;
 constexpr std::uint32_t kSeverityError = 3;
 
 }  // namespace
@@ -64,46 +67,52 @@ std::uint32_t InitSegment::health_counter(Picoseconds at) const {
     if (function_.health_syndrome != 0) at = std::min(at, function_.died_at);
     if (at < ready_at_) return 0;
     const auto count = (at - booted_at_).value / config_.health_period.value;
-    return static_cast<std::uint32_t>(count) & 0xffffff;
+    return static_cast<std::uint32_t>(count) & kHealthCounterMask;
 }
 
 std::uint32_t InitSegment::read_health(std::uint64_t offset) const {
     const bool dead = function_.health_syndrome != 0;
     switch (offset) {
-        case kHealthTime:
+        case kDword<Health::time>:
             return dead ? static_cast<std::uint32_t>(function_.died_at.seconds()) : 0;
-        case kHealthFirmwareVersion:
+        case kDword<Health::fw_version>:
             return (std::uint32_t{config_.firmware_major} << 24) |
                    (std::uint32_t{config_.firmware_minor} << 16) | config_.firmware_subminor;
-        case kHealthHwId: return config_.hw_id;
-        case kHealthSeverity: return dead ? kResetRequired | kSeverityError << 24 : 0;
-        case kHealthSyndrome:
-            return (std::uint32_t{function_.health_syndrome} << 16) |
-                   function_.health_extended_syndrome;
+        case kDword<Health::hw_id>: return config_.hw_id;
+        case kDword<Health::severity>:
+            // rfr: the driver may reset the firmware.
+            return dead ? in_dword<Health::rfr>(1) | in_dword<Health::severity>(kSeverityError) : 0;
+        case kDword<Health::synd>:
+            return in_dword<Health::synd>(function_.health_syndrome) |
+                   in_dword<Health::ext_synd>(function_.health_extended_syndrome);
         default: return 0;
     }
 }
 
 std::uint32_t InitSegment::read_dword(std::uint64_t offset) const {
     const Picoseconds now = calendar_.now();
-    if (offset >= kHealthBuffer && offset < kHealthBuffer + kHealthBufferBytes) {
+    if (offset >= kHealthBuffer && offset < kHealthBuffer + Health::kBytes) {
         return read_health(offset - kHealthBuffer);
     }
     switch (offset) {
-        case kFirmwareRevision:
-            return (std::uint32_t{config_.firmware_minor} << 16) | config_.firmware_major;
-        case kInterfaceRevision:
-            return (kCommandInterfaceRevision << 16) | config_.firmware_subminor;
-        case kQueueAddressHigh: return queue_address_high_;
-        case kQueueAddressLow:
+        case kDword<Segment::fw_rev_major>:
+            return in_dword<Segment::fw_rev_minor>(config_.firmware_minor) |
+                   in_dword<Segment::fw_rev_major>(config_.firmware_major);
+        case kDword<Segment::cmd_interface_rev>:
+            return in_dword<Segment::cmd_interface_rev>(kCommandInterfaceRevision) |
+                   in_dword<Segment::fw_rev_subminor>(config_.firmware_subminor);
+        case kDword<Segment::cmdq_phy_addr_63_32>: return queue_address_high_;
+        case kDword<Segment::cmdq_phy_addr_31_12>:
             // Size and stride stay readable whatever the driver wrote there.
             return queue_address_low_ | (nic_interface_ << kNicInterfaceShift) |
-                   (config_.log_command_slots << 4) | config_.log_command_stride;
-        case kInitializing:
-            return kFirmwareResetSupported | (initializing(now) ? kInitializingBit : 0);
+                   in_dword<Segment::log_cmdq_size>(config_.log_command_slots) |
+                   in_dword<Segment::log_cmdq_stride>(config_.log_command_stride);
+        case kDword<Segment::initializing>:
+            return in_dword<Segment::fw_reset_supported>(1) |
+                   in_dword<Segment::initializing>(initializing(now) ? 1 : 0);
         case kTimerHigh: return static_cast<std::uint32_t>(internal_timer(now) >> 32);
         case kTimerLow: return static_cast<std::uint32_t>(internal_timer(now));
-        case kHealthCounter: return health_counter(now);
+        case kDword<Segment::health_counter>: return health_counter(now);
         default: return 0;
     }
 }
@@ -132,10 +141,10 @@ void InitSegment::write(Picoseconds arrival, std::uint64_t offset,
 }
 
 void InitSegment::write_dword(Picoseconds arrival, std::uint64_t offset, std::uint32_t value) {
-    if (offset == kQueueAddressHigh) {
+    if (offset == kDword<Segment::cmdq_phy_addr_63_32>) {
         queue_address_high_ = value;
-    } else if (offset == kQueueAddressLow) {
-        queue_address_low_ = value & ~std::uint32_t{0xfff};
+    } else if (offset == kDword<Segment::cmdq_phy_addr_31_12>) {
+        queue_address_low_ = value & kAddressLowMask;
         const std::uint32_t before = nic_interface_;
         nic_interface_ = (value >> kNicInterfaceShift) & kNicInterfaceMask;
         const model::HostAddress address{(std::uint64_t{queue_address_high_} << 32) |
@@ -152,7 +161,7 @@ void InitSegment::write_dword(Picoseconds arrival, std::uint64_t offset, std::ui
             function_.commands().configure(address, config_.log_command_slots,
                                            config_.log_command_stride);
         }
-    } else if (offset == kCommandDoorbell) {
+    } else if (offset == kDword<Segment::command_doorbell_vector>) {
         // The firmware neither takes commands while it boots nor after it died.
         if (initializing(arrival) || function_.health_syndrome != 0) return;
         function_.commands().doorbell(arrival, value);

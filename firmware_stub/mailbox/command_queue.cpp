@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "model/base/endian.h"
+#include "model/prm/view.h"
+#include "prm/layouts.h"
 
 namespace cxsim::firmware_stub {
 
@@ -13,27 +15,35 @@ using model::Picoseconds;
 
 namespace {
 
-// Entry (cmd_queue_entry) and mailbox block offsets. They are plain here because the queue moves
-// whole blocks; the layouts stand in model/prm/datapath.layout.
-constexpr std::size_t kEntryType = 0;
-constexpr std::size_t kEntryInputLength = 4;
-constexpr std::size_t kEntryInputPointer = 8;
-constexpr std::size_t kEntryInputInline = 16;
-constexpr std::size_t kEntryOutputInline = 32;
-constexpr std::size_t kEntryOutputPointer = 48;
-constexpr std::size_t kEntryOutputLength = 56;
-constexpr std::size_t kEntryToken = 60;
-constexpr std::size_t kEntrySignature = 61;
-constexpr std::size_t kEntryStatusOwn = 63;
+using Entry = prm::cmd_queue_entry;
+using Box = prm::cmd_if_box;
+using EntryView = prm::ConstView<Entry>;
+
+template <class Member>
+constexpr std::size_t kByte = Member::kOffset / 8;
+
+// Pointers are taken whole, with the low bits that must be zero.
+constexpr std::size_t kEntryInputPointer = kByte<Entry::input_mailbox_pointer_63_32>;
+constexpr std::size_t kEntryInputInline = kByte<Entry::command_input_inline_data>;
+constexpr std::size_t kEntryOutputInline = kByte<Entry::command_output_inline_data>;
+constexpr std::size_t kEntryOutputPointer = kByte<Entry::output_mailbox_pointer_63_32>;
+
+// A mailbox block: its data, then its control part, which is also read alone.
 constexpr std::size_t kBlockControl = CommandQueue::kBlockDataBytes;
 constexpr std::size_t kControlBytes = CommandQueue::kBlockBytes - kBlockControl;
-constexpr std::size_t kControlNext = 48;
-constexpr std::size_t kControlBlockNumber = 56;
-constexpr std::size_t kControlToken = 61;
-constexpr std::size_t kControlControlSignature = 62;
-constexpr std::size_t kControlSignature = 63;
+constexpr std::size_t kControlNext = kByte<Box::next_pointer_63_32> - kBlockControl;
+constexpr std::size_t kControlBlockNumber = kByte<Box::block_number> - kBlockControl;
+constexpr std::size_t kControlToken = kByte<Box::token> - kBlockControl;
+constexpr std::size_t kControlControlSignature = kByte<Box::ctrl_signature> - kBlockControl;
+constexpr std::size_t kControlSignature = kByte<Box::signature> - kBlockControl;
 
-constexpr std::byte kCommandType{0x7};  // PCI command interface transport
+static_assert(CommandQueue::kEntryBytes == Entry::kBytes);
+static_assert(CommandQueue::kInlineBytes == Entry::command_input_inline_data::kCount);
+static_assert(CommandQueue::kInlineBytes == Entry::command_output_inline_data::kCount);
+static_assert(CommandQueue::kBlockBytes == Box::kBytes);
+static_assert(CommandQueue::kBlockDataBytes == Box::mailbox_data::kCount);
+
+constexpr std::uint32_t kCommandType = 0x7;  // PCI command interface transport
 constexpr std::uint64_t kBlockAlignment = 512;
 
 std::uint8_t xor_of(std::span<const std::byte> bytes) {
@@ -132,21 +142,23 @@ void CommandQueue::fetch(std::uint32_t index) {
         --in_flight_;
         return;
     }
-    const std::byte* entry = slot.entry.data();
-    if ((entry[kEntryStatusOwn] & std::byte{1}) == std::byte{0}) {
+    const EntryView entry(slot.entry);
+    if (entry.get<Entry::ownership>() == 0) {
         // Still owned by software: the doorbell was rung for nothing.
         ++counters_.doorbells_ignored;
         slot.busy = false;
         --in_flight_;
         return;
     }
-    const auto input_length = model::load_be<std::uint32_t>(entry + kEntryInputLength);
-    const auto output_length = model::load_be<std::uint32_t>(entry + kEntryOutputLength);
-    const bool reserved_clear =
-        xor_of({entry + 1, 3}) == 0 && entry[1] == std::byte{0} && entry[2] == std::byte{0};
+    const std::uint32_t input_length = entry.get<Entry::input_length>();
+    const std::uint32_t output_length = entry.get<Entry::output_length>();
+    // Between the type and the length.
+    const bool reserved_clear = std::all_of(
+        slot.entry.begin() + kByte<Entry::type> + 1,
+        slot.entry.begin() + kByte<Entry::input_length>, [](std::byte b) { return b == std::byte{0}; });
 
     DeliveryStatus status = DeliveryStatus::OK;
-    if (entry[kEntryType] != kCommandType) {
+    if (entry.get<Entry::type>() != kCommandType) {
         status = DeliveryStatus::CMD_DESCR_ERR;
     } else if (check_signatures_ && xor_of(slot.entry) != 0xff) {
         status = DeliveryStatus::SIGNAT_ERR;
@@ -176,12 +188,12 @@ void CommandQueue::fetch(std::uint32_t index) {
 
 DeliveryStatus CommandQueue::fetch_input(Slot& slot, Picoseconds& at) {
     std::vector<std::byte>& input = slot.command.input;
-    const std::byte* entry = slot.entry.data();
+    const std::byte token{static_cast<unsigned char>(EntryView(slot.entry).get<Entry::token>())};
     const std::size_t inline_bytes = std::min(input.size(), kInlineBytes);
-    std::copy_n(entry + kEntryInputInline, inline_bytes, input.begin());
+    std::copy_n(slot.entry.begin() + kEntryInputInline, inline_bytes, input.begin());
 
     std::array<std::byte, kBlockBytes> block;
-    std::uint64_t pointer = model::load_be<std::uint64_t>(entry + kEntryInputPointer);
+    std::uint64_t pointer = model::load_be<std::uint64_t>(slot.entry.data() + kEntryInputPointer);
     std::size_t filled = inline_bytes;
     for (std::uint32_t number = 0; filled < input.size(); ++number) {
         if (pointer == 0 || pointer % kBlockAlignment != 0) {
@@ -193,7 +205,7 @@ DeliveryStatus CommandQueue::fetch_input(Slot& slot, Picoseconds& at) {
             (xor_of({control, kControlBytes - 1}) != 0xff || xor_of(block) != 0xff)) {
             return DeliveryStatus::SIGNAT_ERR;
         }
-        if (control[kControlToken] != entry[kEntryToken]) return DeliveryStatus::TOK_ERR;
+        if (control[kControlToken] != token) return DeliveryStatus::TOK_ERR;
         if (model::load_be<std::uint32_t>(control + kControlBlockNumber) != number) {
             return DeliveryStatus::BAD_BLK_NUM;
         }
@@ -208,8 +220,9 @@ DeliveryStatus CommandQueue::fetch_input(Slot& slot, Picoseconds& at) {
 // The control part of each output block is read before the command runs: a command whose output
 // cannot be delivered must not take effect.
 DeliveryStatus CommandQueue::fetch_output_chain(Slot& slot, Picoseconds& at) {
-    const std::byte* entry = slot.entry.data();
-    std::uint64_t pointer = model::load_be<std::uint64_t>(entry + kEntryOutputPointer);
+    const std::byte token{static_cast<unsigned char>(EntryView(slot.entry).get<Entry::token>())};
+    std::uint64_t pointer =
+        model::load_be<std::uint64_t>(slot.entry.data() + kEntryOutputPointer);
     const std::size_t blocks = blocks_of(slot.command.output.size());
     for (std::uint32_t number = 0; number < blocks; ++number) {
         if (pointer == 0 || pointer % kBlockAlignment != 0) {
@@ -219,7 +232,7 @@ DeliveryStatus CommandQueue::fetch_output_chain(Slot& slot, Picoseconds& at) {
         if (!read(at, HostAddress{pointer} + kBlockDataBytes, control)) {
             return DeliveryStatus::OUT_PTR_ALIGN_ERR;
         }
-        if (control[kControlToken] != entry[kEntryToken]) return DeliveryStatus::TOK_ERR;
+        if (control[kControlToken] != token) return DeliveryStatus::TOK_ERR;
         if (model::load_be<std::uint32_t>(control.data() + kControlBlockNumber) != number) {
             return DeliveryStatus::BAD_BLK_NUM;
         }
@@ -275,10 +288,13 @@ void CommandQueue::complete(const EventArguments& words) {
     if (words.b != epoch_) return;
     const auto index = static_cast<std::uint32_t>(words.a);
     Slot& slot = slots_[index];
-    slot.entry[kEntryStatusOwn] =
-        static_cast<std::byte>(static_cast<unsigned>(slot.status) << 1);  // owner: software
-    slot.entry[kEntrySignature] = std::byte{0};
-    if (check_signatures_) slot.entry[kEntrySignature] = ~std::byte{xor_of(slot.entry)};
+    const prm::View<Entry> entry(slot.entry);
+    entry.set<Entry::status>(slot.status);
+    entry.set<Entry::ownership>(0U);  // software's
+    entry.set<Entry::signature>(0U);
+    if (check_signatures_) {
+        entry.set<Entry::signature>(static_cast<std::uint8_t>(~xor_of(slot.entry)));
+    }
     Picoseconds at = calendar_.now();
     if (!write(at, entry_address(index), slot.entry)) ++counters_.entries_unreachable;
     slot.busy = false;
