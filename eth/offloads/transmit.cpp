@@ -83,7 +83,7 @@ SendOffloads read_send_offloads(prm::ConstView<Segment> segment, bool software_p
             static_cast<std::uint16_t>(segment.get<Segment::insert, Insert::vlan_tci>());
     }
     if (!software_parser) return offloads;
-    SendOffloads::SoftwareParser& parser = offloads.software_parser;
+    SoftwareParser& parser = offloads.software_parser;
     const auto in_bytes = [](std::uint32_t words) { return static_cast<std::uint16_t>(words * 2); };
     parser.outer_l3 = in_bytes(segment.get<Segment::swp_outer_l3_offset>());
     parser.outer_l4 = in_bytes(segment.get<Segment::swp_outer_l4_offset>());
@@ -97,7 +97,7 @@ SendOffloads read_send_offloads(prm::ConstView<Segment> segment, bool software_p
 }
 
 Headers software_headers(std::span<const std::byte> stored, std::uint32_t size,
-                         const SendOffloads::SoftwareParser& parser) {
+                         const SoftwareParser& parser) {
     Headers headers;
     if (stored.size() >= kEthernetBytes) headers.outer.l2 = 0;
     describe(stored, size, parser.outer_l3, parser.outer_l3_ipv6, parser.outer_l4,

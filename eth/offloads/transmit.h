@@ -13,6 +13,21 @@
 
 namespace cxsim::eth {
 
+/// Software parser: the driver says where headers are (bytes from the frame's first byte, in
+/// the WQE in units of 2; 0 is none). Any non-zero offset replaces the card's own parser.
+struct SoftwareParser {
+    std::uint16_t outer_l3 = 0;
+    std::uint16_t outer_l4 = 0;
+    std::uint16_t inner_l3 = 0;
+    std::uint16_t inner_l4 = 0;
+    bool outer_l3_ipv6 = false;
+    bool outer_l4_udp = false;
+    bool inner_l3_ipv6 = false;
+    bool inner_l4_udp = false;
+
+    bool used() const { return (outer_l3 | outer_l4 | inner_l3 | inner_l4) != 0; }
+};
+
 /// What a WQE asks for. Defaults ask for nothing.
 struct SendOffloads {
     bool l3_checksum = false;  ///< IPv4 header, outermost
@@ -24,21 +39,7 @@ struct SendOffloads {
     std::uint16_t vlan_tci = 0;
     std::uint16_t mss = 0;
 
-    /// Software parser: the driver says where headers are (bytes from the frame's first byte, in
-    /// the WQE in units of 2; 0 is none). Any non-zero offset replaces the card's own parser.
-    struct SoftwareParser {
-        std::uint16_t outer_l3 = 0;
-        std::uint16_t outer_l4 = 0;
-        std::uint16_t inner_l3 = 0;
-        std::uint16_t inner_l4 = 0;
-        bool outer_l3_ipv6 = false;
-        bool outer_l4_udp = false;
-        bool inner_l3_ipv6 = false;
-        bool inner_l4_udp = false;
-
-        bool used() const { return (outer_l3 | outer_l4 | inner_l3 | inner_l4) != 0; }
-    };
-    SoftwareParser software_parser;
+    SoftwareParser software_parser = {};
 
     bool any_checksum() const {
         return l3_checksum || l4_checksum || l3_inner_checksum || l4_inner_checksum;
@@ -56,7 +57,7 @@ SendOffloads read_send_offloads(prm::ConstView<prm::wqe_eth_seg> segment, bool s
 /// Headers as the driver described them; an offset that lies outside of `stored` or holds no such
 /// header counts as none.
 Headers software_headers(std::span<const std::byte> stored, std::uint32_t size,
-                         const SendOffloads::SoftwareParser& parser);
+                         const SoftwareParser& parser);
 
 /// Computes the checksums asked for, inner ones first, and writes them into `stored`. Those whose
 /// header is not there, or that lie in a fragment, are left out. A synthetic tail counts as zeros.
