@@ -27,6 +27,11 @@ ulimit -l unlimited
 ulimit -c 0
 echo 1 >/proc/sys/kernel/sysrq
 modprobe -qa virtio_pci virtio_console
+# After each card the slot driver waits 5 s for somebody who presses the button again. The host has
+# the bus scanned instead.
+for slot in /sys/bus/pci_express/drivers/pciehp/*:*; do
+    [ -e "$slot" ] && echo "${slot##*/pciehp/}" >/sys/bus/pci_express/drivers/pciehp/unbind
+done
 
 boot_id=$($bb cat /proc/sys/kernel/random/boot_id)
 

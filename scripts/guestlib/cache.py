@@ -116,18 +116,20 @@ class Cache:
         self.prune(size)
 
     def prune(self, coming=0):
-        """Removes the least recently used snapshots, then initrds, until the budget holds."""
+        """Removes the least recently used snapshots and initrds, then kernels, until the budget
+        holds; never the last used of a folder."""
         excess = self.usage() + coming - BUDGET
-        for folder in ("snapshots", "initrds", "kernels"):
-            if excess <= 0:
-                return
-            base = self.root / folder
-            items = sorted(base.iterdir(), key=last_use) if base.is_dir() else []
-            for item in items[:-1]:
+        for folders in (("snapshots", "initrds"), ("kernels",)):
+            items = []
+            for folder in folders:
+                base = self.root / folder
+                items += sorted(base.iterdir(), key=last_use)[:-1] if base.is_dir() else []
+            for item in sorted(items, key=last_use):
                 if excess <= 0:
                     return
                 size = sum(f.lstat().st_blocks * 512 for f in [item, *item.rglob("*")])
-                say(f"cache over its budget: removing {folder}/{item.name} ({megabytes(size)})")
+                say(f"cache over its budget: removing {item.parent.name}/{item.name} "
+                    f"({megabytes(size)})")
                 shutil.rmtree(item, ignore_errors=True)
                 excess -= size
         if excess > 0:

@@ -128,6 +128,11 @@ def machine_arguments(qemu, kernel, initrd, memory, cpus, ram):
         "-append", KERNEL_ARGUMENTS,
         # A new generation at each restore makes the kernel draw fresh random numbers.
         "-device", "vmgenid,guid=auto",
+        # Slots of the PCIe kind, not ACPI's: with those a root port never reports its link as
+        # active, which a driver that toggles it waits for. Always powered: the guest has no
+        # slot driver to switch them on (agent.sh).
+        "-global", "ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off",
+        "-global", "pcie-root-port.power_controller_present=off",
     ]
     for port in range(ROOT_PORTS):
         arguments += ["-device", f"pcie-root-port,id=rp{port},chassis={port + 1},slot={port + 1},"

@@ -170,15 +170,8 @@ def slab(guest):
     return int(re.search(r"SUnreclaim:\s+(\d+)", text).group(1))
 
 
-# The driver toggles the link of the port above the card and waits for it to be active again.
-NO_LINK_ACTIVE = pytest.mark.xfail(
-    reason="QEMU's root port never reports Data Link Layer Link Active with ACPI hot-plug")
-ACTIONS = [pytest.param(name, marks=NO_LINK_ACTIVE if "activation" in name else ())
-           for name in ROUNDS]
-
-
 @pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize("action", ACTIONS)
+@pytest.mark.parametrize("action", ROUNDS)
 def test_the_driver_survives(serve, boot, kernel, action):
     count = rounds(100)
     server = serve(CARD)

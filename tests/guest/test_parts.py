@@ -218,6 +218,19 @@ def test_the_budget_removes_the_least_recently_used_snapshot(tmp_path, monkeypat
     assert [p.name for p in (tmp_path / "snapshots").iterdir()] == ["new"]
 
 
+def test_the_budget_removes_a_replaced_initrd_before_a_snapshot_in_use(tmp_path, monkeypatch):
+    store = cache.Cache(tmp_path)
+    for age, folder, name in ((3, "initrds", "replaced"), (2, "snapshots", "in use"),
+                              (1, "initrds", "in use"), (0, "snapshots", "newest")):
+        made = store.path(folder, name, "state").parent
+        (made / "state").write_bytes(os.urandom(200_000))
+        os.utime(made, (1e9 - age, 1e9 - age))
+    monkeypatch.setattr(cache, "BUDGET", 700_000)
+    store.prune()
+    assert [p.name for p in (tmp_path / "initrds").iterdir()] == ["in use"]
+    assert {p.name for p in (tmp_path / "snapshots").iterdir()} == {"in use", "newest"}
+
+
 def test_a_second_maker_waits_and_gives_up_at_its_deadline(tmp_path):
     store = cache.Cache(tmp_path)
     with store.maker(common.Deadline(5)):
