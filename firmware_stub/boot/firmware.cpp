@@ -86,7 +86,9 @@ Firmware::Firmware(const FirmwareConfig& config, model::HostBus& host, model::Ca
     }
 }
 
-Firmware::~Firmware() = default;
+Firmware::~Firmware() {
+    if (port_.control != nullptr) port_.control->set_listener(nullptr);
+}
 
 FunctionState& Firmware::function(FunctionId id) {
     return units_.at(id.value)->state;
@@ -134,14 +136,22 @@ void Firmware::balance_pages(FunctionState& function) {
     }
 }
 
+void Firmware::attach_port(model::PortControl& control) {
+    CX_ASSERT(port_.control == nullptr, "a card has one port");
+    port_.control = &control;
+    control.set_listener(this);
+    port_.apply();
+}
+
 void Firmware::set_port_admin(bool up) {
-    const bool before = port_.operational();
     port_.admin_up = up;
-    if (port_.operational() == before) return;
+    port_.apply();
+}
+
+void Firmware::link_changed(bool up) {
     prm::Buffer<prm::port_state_change_event> event;
     event.view().set<prm::port_state_change_event::port_num>(1U);
-    const auto subtype = port_.operational() ? prm::PortChangeSubtype::ACTIVE
-                                             : prm::PortChangeSubtype::DOWN;
+    const auto subtype = up ? prm::PortChangeSubtype::ACTIVE : prm::PortChangeSubtype::DOWN;
     for (auto& unit : units_) {
         unit->state.queues().post_event(calendar_.now(), prm::EventType::PORT_CHANGE,
                                         static_cast<std::uint8_t>(subtype), event.bytes());

@@ -12,6 +12,7 @@
 #include "firmware_stub/boot/function_state.h"
 #include "firmware_stub/boot/init_segment.h"
 #include "model/ports/host_bus.h"
+#include "model/ports/port_control.h"
 
 namespace cxsim::firmware_stub {
 
@@ -33,7 +34,7 @@ class CommandObserver {
     virtual void command_ended(const CommandReport& report) = 0;
 };
 
-class Firmware : public model::FunctionTarget {
+class Firmware : public model::FunctionTarget, private model::PortListener {
   public:
     /// `config` and what it points to outlive the firmware. `host` carries its DMA.
     Firmware(const FirmwareConfig& config, model::HostBus& host, model::Calendar& calendar,
@@ -45,6 +46,9 @@ class Firmware : public model::FunctionTarget {
     InitSegment& init_segment(model::FunctionId id);
     std::uint16_t functions() const { return static_cast<std::uint16_t>(units_.size()); }
     Port& port() { return port_; }
+    /// Gives the firmware its port, which must outlive it; the port gets its settings at once.
+    /// Without this there is none: no cable, no counters.
+    void attach_port(model::PortControl& control);
     model::Calendar& calendar() { return calendar_; }
 
     void add_observer(CommandObserver* observer) { observers_.push_back(observer); }
@@ -103,6 +107,7 @@ class Firmware : public model::FunctionTarget {
   private:
     class Unit;
 
+    void link_changed(bool up) override;
     void describe_node();
     void interface_disabled();
     void restart();

@@ -166,7 +166,9 @@ Reply read_mcia(CommandContext& context, View<prm::mcia_reg> reg) {
     constexpr std::uint32_t kModuleNotConnected = 3;
     const Port& port = context.firmware.port();
     const bool known = reg.get<prm::mcia_reg::module>() == port.config.module;
-    reg.set<prm::mcia_reg::status>(known ? kModuleNotConnected : kNoEepromModule);
+    // The cables of a simulation have no EEPROM.
+    const bool empty = known && !port.status().cable_present;
+    reg.set<prm::mcia_reg::status>(empty ? kModuleNotConnected : kNoEepromModule);
     const auto data = reg.bytes<prm::mcia_reg::dwords>();
     std::fill(data.begin(), data.end(), std::byte{0});
     return accept();

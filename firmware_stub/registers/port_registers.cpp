@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "firmware_stub/registers/port_modes.h"
 #include "firmware_stub/registers/register_table.h"
 
 namespace cxsim::firmware_stub {
@@ -66,11 +67,33 @@ Reply read_ptys(CommandContext& context, View<prm::ptys_reg> reg) {
     if (proto_mask != kEthernet) {
         return refuse(Status::BAD_PARAM, "proto_mask is not Ethernet");
     }
+    // States of autonegotiation, kinds of connector: as the driver's header numbers them.
+    enum Autonegotiation : std::uint32_t { kAnUnavailable = 0, kAnComplete = 1, kAnLinkDown = 4 };
+    enum Connector : std::uint32_t { kConnectorNone = 1, kConnectorDirectAttach = 7 };
     const Port& port = port_of(context);
+    const model::PortStatus status = port.status();
     const auto capability = port.config.ptys.view();
     reg.clear();
     reg.set<prm::ptys_reg::local_port>(kOnlyPort);
     reg.set<prm::ptys_reg::proto_mask>(proto_mask);
+    if (port.control != nullptr) {
+        reg.set<prm::ptys_reg::connector_type>(status.cable_present ? kConnectorDirectAttach
+                                                                    : kConnectorNone);
+        reg.set<prm::ptys_reg::an_status>(port.autonegotiation_disabled ? kAnUnavailable
+                                          : status.up                   ? kAnComplete
+                                                                        : kAnLinkDown);
+    }
+    if (status.up) {
+        reg.set<prm::ptys_reg::data_rate_oper>(
+            static_cast<std::uint32_t>(status.rate.value / 1e8));
+        reg.set<prm::ptys_reg::eth_proto_oper>(legacy_oper(
+            status.mode, capability.get<prm::ptys_reg::eth_proto_capability>()));
+        if (capability.get<prm::ptys_reg::ext_eth_proto_capability>() != 0) {
+            reg.set<prm::ptys_reg::ext_eth_proto_oper>(mask_of(status.mode));
+        }
+        reg.set<prm::ptys_reg::eth_proto_lp_advertise>(
+            legacy_of_modes(status.partner_modes));
+    }
     reg.set<prm::ptys_reg::an_disable_cap>(capability.get<prm::ptys_reg::an_disable_cap>());
     reg.set<prm::ptys_reg::an_disable_admin>(port.autonegotiation_disabled ? 1 : 0);
     reg.set<prm::ptys_reg::eth_proto_capability>(
@@ -101,7 +124,9 @@ Reply write_ptys(CommandContext& context, View<prm::ptys_reg> reg) {
     // One mask at a time is written; the other stays.
     if (legacy != 0) port.eth_proto_admin = legacy;
     if (extended != 0) port.ext_eth_proto_admin = extended;
+    port.extended_modes = extended != 0;
     port.autonegotiation_disabled = disable;
+    port.apply();
     return read_ptys(context, reg);
 }
 
@@ -126,6 +151,7 @@ Reply write_pmtu(CommandContext& context, View<prm::pmtu_reg> reg) {
         return refuse(Status::BAD_PARAM, "admin_mtu beyond max_mtu");
     }
     port.admin_mtu = mtu;
+    port.apply();
     return read_pmtu(context, reg);
 }
 
@@ -166,29 +192,11 @@ Reply write_pfcc(CommandContext& context, View<prm::pfcc_reg> reg) {
     port.pause_rx = pause_rx && pfc_rx == 0;
     port.pfc_tx = pfc_tx;
     port.pfc_rx = pfc_rx;
+    port.apply();
     return read_pfcc(context, reg);
 }
 
 // ---- PPLM: FEC
-
-// Override fields of PPLM with their capability: a speed class each.
-template <class Visit>
-void for_each_fec_class(Visit&& visit) {
-    using R = prm::pplm_reg;
-    visit.template operator()<R::fec_override_admin_10g_40g, R::fec_override_cap_10g_40g>();
-    visit.template operator()<R::fec_override_admin_25g, R::fec_override_cap_25g>();
-    visit.template operator()<R::fec_override_admin_50g, R::fec_override_cap_50g>();
-    visit.template operator()<R::fec_override_admin_56g, R::fec_override_cap_56g>();
-    visit.template operator()<R::fec_override_admin_100g, R::fec_override_cap_100g>();
-    visit.template operator()<R::fec_override_admin_50g_1x, R::fec_override_cap_50g_1x>();
-    visit.template operator()<R::fec_override_admin_100g_2x, R::fec_override_cap_100g_2x>();
-    visit.template operator()<R::fec_override_admin_200g_4x, R::fec_override_cap_200g_4x>();
-    visit.template operator()<R::fec_override_admin_400g_8x, R::fec_override_cap_400g_8x>();
-    visit.template operator()<R::fec_override_admin_100g_1x, R::fec_override_cap_100g_1x>();
-    visit.template operator()<R::fec_override_admin_200g_2x, R::fec_override_cap_200g_2x>();
-    visit.template operator()<R::fec_override_admin_400g_4x, R::fec_override_cap_400g_4x>();
-    visit.template operator()<R::fec_override_admin_800g_8x, R::fec_override_cap_800g_8x>();
-}
 
 Reply read_pplm(CommandContext& context, View<prm::pplm_reg> reg) {
     const Reply check = check_port(reg.get<prm::pplm_reg::local_port>());
@@ -198,11 +206,13 @@ Reply read_pplm(CommandContext& context, View<prm::pplm_reg> reg) {
     reg.set<prm::pplm_reg::local_port>(kOnlyPort);
     const auto capability = port.config.pplm.view();
     const auto admin = port.fec_admin.view();
-    for_each_fec_class([&]<class Admin, class Cap>() {
+    for_each_fec_class([&]<class Admin, class Cap>(model::LinkModeMask) {
         reg.set<Cap>(capability.get<Cap>());
         reg.set<Admin>(admin.get<Admin>());
     });
-    return accept();  // fec_mode_active is 0: no link
+    const model::PortStatus status = port.status();
+    if (status.up) reg.set<prm::pplm_reg::fec_mode_active>(mask_of(status.fec));
+    return accept();
 }
 
 Reply write_pplm(CommandContext& context, View<prm::pplm_reg> reg) {
@@ -211,12 +221,13 @@ Reply write_pplm(CommandContext& context, View<prm::pplm_reg> reg) {
     Port& port = port_of(context);
     const auto capability = port.config.pplm.view();
     bool possible = true;
-    for_each_fec_class([&]<class Admin, class Cap>() {
+    for_each_fec_class([&]<class Admin, class Cap>(model::LinkModeMask) {
         possible &= (reg.get<Admin>() & ~capability.get<Cap>()) == 0;
     });
     if (!possible) return refuse(Status::BAD_PARAM, "FEC mode not supported at this speed");
     const auto admin = port.fec_admin.view();
-    for_each_fec_class([&]<class Admin, class Cap>() { admin.set<Admin>(reg.get<Admin>()); });
+    for_each_fec_class([&]<class Admin, class Cap>(model::LinkModeMask) { admin.set<Admin>(reg.get<Admin>()); });
+    port.apply();
     return read_pplm(context, reg);
 }
 
@@ -260,6 +271,7 @@ Reply write_pcmr(CommandContext& context, View<prm::pcmr_reg> reg) {
         return refuse(Status::BAD_PARAM, "rx_ts_over_crc not supported");
     }
     port_of(context).check_fcs = reg.get<prm::pcmr_reg::fcs_chk>() != 0;
+    port_of(context).apply();
     return read_pcmr(context, reg);
 }
 

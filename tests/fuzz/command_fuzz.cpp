@@ -9,6 +9,7 @@
 #include "scenarios/testbed/card.h"
 #include "tests/fuzz/fuzz_support.h"
 #include "tests/support/command_host.h"
+#include "tests/support/fake_port.h"
 
 #include <array>
 #include <memory>
@@ -86,6 +87,7 @@ class Run {
           setup_(card(input.byte() & 3)),
           firmware_(setup_.config, host, calendar_),
           commands_(host.memory, {0x10000, 0x100000, 0x4000}) {
+        firmware_.attach_port(port_);
         bring_up();
     }
 
@@ -401,7 +403,7 @@ class Run {
             case 2: host_.bus_master = false; firmware_.bus_master_changed({0}, false); break;
             case 3: host_.bus_master = true; firmware_.bus_master_changed({0}, true); break;
             case 4: firmware_.raise_internal_error({0}, input_.byte(), input_.word()); break;
-            case 5: firmware_.port().cable_present = (choice & 8) != 0; break;
+            case 5: port_.plug((choice & 8) != 0); break;
             case 6: firmware_.set_port_admin((choice & 8) != 0); break;
             default: settle(kMaxEvents); break;
         }
@@ -416,6 +418,7 @@ class Run {
     Host& host_;
     const CardSetup& setup_;
     model::Calendar calendar_;
+    test::FakePort port_;
     firmware_stub::Firmware firmware_;
     test::CommandHost<fuzz::HostImage> commands_;
     std::array<std::uint32_t, 16> numbers_{};

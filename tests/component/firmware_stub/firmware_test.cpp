@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The firmware at its ports: BAR0 accesses and host memory in, interrupts and memory out.
 #include "tests/support/command_host.h"
+#include "tests/support/fake_port.h"
 #include "tests/support/firmware_bench.h"
 
 #include <catch2/generators/catch_generators.hpp>
@@ -390,13 +391,15 @@ TEST_CASE("an internal error stops the commands in flight and the doorbells", "[
 }
 
 TEST_CASE("functions hear of their port only when its operational state changes", "[firmware]") {
+    FakePort port;
     Driver driver;
+    driver.firmware.attach_port(port);
     const std::uint32_t uar = driver.create_uar();
     driver.create_eq_for(EventType::PORT_CHANGE, uar, kEqMemory, 2);
     driver.firmware.set_port_admin(false);
     driver.run();
     CHECK(driver.event_type(kEqMemory, 0) == 0);  // no cable: it was down before
-    driver.firmware.port().cable_present = true;
+    port.plug(true);
     driver.firmware.set_port_admin(true);
     driver.run();
     CHECK(driver.event_type(kEqMemory, 0) == static_cast<std::uint32_t>(EventType::PORT_CHANGE));

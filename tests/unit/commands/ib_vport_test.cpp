@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "tests/support/fake_port.h"
 #include "tests/support/firmware_bench.h"
 
 using namespace cxsim;
@@ -10,14 +11,16 @@ TEST_CASE("the vport's identity is the function's, its state the port's", "[ib_v
     using In = prm::query_hca_vport_context_in;
     using Out = prm::query_hca_vport_context_out;
     using Context = prm::hca_vport_context;
+    FakePort port;
     FirmwareBench bench;
+    bench.firmware.attach_port(port);
     const auto in = FirmwareBench::input<In>(Opcode::QUERY_HCA_VPORT_CONTEXT);
     const auto down = bench.run<Out>(in);
     REQUIRE(down.ok());
     CHECK(down.get<Out::hca_vport_context, Context::node_guid>() == bench.config.node_guid);
     CHECK(down.get<Out::hca_vport_context, Context::port_state>() == 1);
     CHECK(down.get<Out::hca_vport_context, Context::port_physical_state>() == 2);
-    bench.firmware.port().cable_present = true;
+    port.plug(true);
     CHECK(bench.run<Out>(in).get<Out::hca_vport_context, Context::port_state>() == 4);
     using View = prm::View<In>;
     check_refusals<Out>(

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "tests/support/fake_port.h"
 #include "tests/support/firmware_bench.h"
 
 using namespace cxsim;
@@ -49,6 +50,7 @@ T field(const Answer<Out>& answer, std::size_t offset) {
 }  // namespace
 
 TEST_CASE("the agent answers queries of subnet attributes", "[mad]") {
+    FakePort port;
     FirmwareBench bench;
     SECTION("NodeInfo") {
         const auto answer = bench.run<Out>(mad_input(kNodeInfo));
@@ -68,7 +70,8 @@ TEST_CASE("the agent answers queries of subnet attributes", "[mad]") {
         REQUIRE(down.ok());
         CHECK(field<std::uint8_t>(down, kData + 32) == 1);
         CHECK(field<std::uint8_t>(down, kData + 33) >> 4 == 2);
-        bench.firmware.port().cable_present = true;
+        port.plug(true);
+        bench.firmware.attach_port(port);
         const auto up = bench.run<Out>(mad_input(kPortInfo, 1));
         CHECK(field<std::uint8_t>(up, kData + 32) == 4);
         CHECK(field<std::uint8_t>(up, kData + 33) >> 4 == 5);

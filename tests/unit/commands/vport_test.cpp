@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/support/ethernet_bench.h"
+#include "tests/support/fake_port.h"
 
 namespace cxsim::test {
 namespace {
@@ -172,14 +173,14 @@ Answer<prm::modify_vport_state_out> modify_state(EthernetBench& bench, std::uint
 }
 
 TEST_CASE("the vport is up when the port and its administrator say so", "[vport]") {
+    FakePort port;
     EthernetBench bench;
     using Out = prm::query_vport_state_out;
-    firmware_stub::Port& port = bench.firmware.port();
-    port.cable_present = false;
+    bench.firmware.attach_port(port);
     CHECK(query_state(bench, 0).get<Out::state>() == 0);
     CHECK(query_state(bench, 0).get<Out::admin_state>() == 1);
-    port.cable_present = true;
-    REQUIRE(port.operational());
+    port.plug(true);
+    REQUIRE(bench.firmware.port().operational());
     CHECK(query_state(bench, 0).get<Out::state>() == 1);
     CHECK(query_state(bench, 2).get<Out::state>() == 1);
     CHECK(modify_state(bench, 0, 0).ok());

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "tests/support/fake_port.h"
 #include "tests/unit/registers/register_bench.h"
 
 #include <catch2/generators/catch_generators_range.hpp>
@@ -10,13 +11,15 @@ using prm::Status;
 
 TEST_CASE("PAOS switches the port and shows its state", "[registers]") {
     using Reg = prm::paos_reg;
+    FakePort port;
     RegisterBench bench;
     auto reg = port_register<Reg>();
     REQUIRE(bench.read(RegisterId::PAOS, reg).ok());
     CHECK(reg.view().get<Reg::admin_status>() == 1);
     CHECK(reg.view().get<Reg::oper_status>() == 2);  // no cable
     CHECK(reg.view().get<Reg::e>() == 0);
-    bench.port().cable_present = true;
+    port.plug(true);
+    bench.firmware.attach_port(port);
     REQUIRE(bench.read(RegisterId::PAOS, reg).ok());
     CHECK(reg.view().get<Reg::oper_status>() == 1);
 
