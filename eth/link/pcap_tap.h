@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// A capture file of one end of a link: what its device sends and what arrives there.
+#pragma once
+
+#include <string>
+
+#include "eth/link/link.h"
+#include "eth/wire/pcap.h"
+
+namespace cxsim::eth {
+
+/// Listens from construction to destruction; the link outlives it. Sent frames carry the time of
+/// their first bit, received ones that of their arrival, in simulated nanoseconds. Damaged frames
+/// are recorded as they were sent.
+class PcapTap : public LinkObserver {
+  public:
+    PcapTap(Link& link, unsigned end, const std::string& path)
+        : link_(link), end_(end), writer_(path) {
+        link_.observe(end_, this);
+    }
+    ~PcapTap() override { link_.observe(end_, nullptr); }
+    PcapTap(const PcapTap&) = delete;
+    PcapTap& operator=(const PcapTap&) = delete;
+
+    void frame_seen(model::Picoseconds at, Direction, const model::Frame& frame) override {
+        writer_.write(at, frame);
+    }
+
+    bool failed() const { return writer_.failed(); }
+    std::uint64_t frames() const { return writer_.frames(); }
+
+  private:
+    Link& link_;
+    unsigned end_;
+    PcapWriter writer_;
+};
+
+}  // namespace cxsim::eth
