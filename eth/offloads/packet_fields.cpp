@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Header fields by the PRM's numbers: where they are, and the checksums that follow a change.
+#include "eth/offloads/layer_sums.h"
 #include "eth/offloads/packet.h"
 #include "eth/wire/checksum.h"
 #include "eth/wire/ip.h"
@@ -278,8 +279,9 @@ void Packet::checksums_follow(std::uint32_t offset, std::uint16_t before, std::u
         }
         const std::uint32_t place = l4_checksum_place(bytes, *layer);
         if (place == 0 || offset == place) continue;
-        if ((offset >= layer->l3_payload && offset < layer->end) ||
-            in_pseudo_header(*layer, offset)) {
+        const std::uint32_t end =
+            layer->has_l4() ? layer->l4 + l4_bytes(bytes, *layer) : layer->end;
+        if ((offset >= layer->l3_payload && offset < end) || in_pseudo_header(*layer, offset)) {
             update(place, layer->protocol == kProtoUdp);
         }
     }

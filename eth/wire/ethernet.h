@@ -5,6 +5,7 @@
 #include "eth/wire/header_view.h"
 #include "eth/wire/protocol.h"
 
+#include <compare>
 #include <cstdint>
 
 namespace cxsim::eth {
