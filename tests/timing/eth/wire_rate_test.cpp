@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// The wire's arithmetic, and what a frame costs the simulation.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_floating_point.hpp>
+
+#include "tests/support/port_bench.h"
+
+using namespace cxsim;
+using Catch::Matchers::WithinRel;
+using model::LinkMode;
+using test::PortBench;
+
+namespace {
+
+struct Saturation {
+    double frames_per_second;
+    double events_per_frame;
+    std::uint64_t pool_blocks_grown;
+    std::uint64_t frames_grown;
+};
+
+Saturation saturate(LinkMode mode, std::uint32_t size, double bit_error_ratio = 0) {
+    eth::LinkConfig config;
+    config.bit_error_ratio = {0, bit_error_ratio};
+    PortBench bench(mode, config);
+    bench.bring_up();
+    const auto fill = [&](unsigned frames) {
+        for (unsigned i = 0; i < frames; ++i) {
+            while (bench.a.queued_frames() > 32) bench.calendar.run_one();
+            bench.send(size);
+        }
+    };
+    fill(2000);  // warm-up
+    const auto blocks = bench.calendar.pool_blocks();
+    const auto allocations = bench.pool.allocations();
+    const auto events = bench.calendar.executed();
+    const auto frames = bench.at_b.frames + bench.b.port_counters().rx_errors.value();
+    const auto begin = bench.at_b.last;
+    fill(20'000);
+    const auto passed = static_cast<double>(bench.at_b.frames +
+                                            bench.b.port_counters().rx_errors.value() - frames);
+    return {passed / (bench.at_b.last - begin).seconds(),
+            static_cast<double>(bench.calendar.executed() - events) / passed,
+            bench.calendar.pool_blocks() - blocks, bench.pool.allocations() - allocations};
+}
+
+}  // namespace
+
+TEST_CASE("saturated ports reach the wire's arithmetic rate", "[timing]") {
+    struct Row {
+        LinkMode mode;
+        double gigabits;
+    };
+    for (const Row& row : {Row{LinkMode::speed_10g, 10}, Row{LinkMode::speed_25g, 25},
+                           Row{LinkMode::speed_40g_4x, 40}, Row{LinkMode::speed_50g_2x, 50},
+                           Row{LinkMode::speed_100g_4x, 100}, Row{LinkMode::speed_200g_4x, 200},
+                           Row{LinkMode::speed_400g_4x, 400}}) {
+        for (const std::uint32_t octets : {64U, 1500U, 9018U}) {
+            CAPTURE(row.gigabits, octets);
+            const Saturation run = saturate(row.mode, octets - 4);
+            CHECK_THAT(run.frames_per_second,
+                       WithinRel(row.gigabits * 1e9 / ((octets + 20) * 8.0), 0.005));
+            CHECK(run.events_per_frame <= 2.01);
+            CHECK(run.pool_blocks_grown == 0);
+            CHECK(run.frames_grown == 0);
+        }
+    }
+}
+
+TEST_CASE("bit errors cost neither events nor memory", "[timing]") {
+    const Saturation run = saturate(LinkMode::speed_100g_4x, 1496, 1e-4);
+    CHECK_THAT(run.frames_per_second, WithinRel(100e9 / (1520 * 8.0), 0.005));
+    CHECK(run.events_per_frame <= 2.01);
+    CHECK(run.pool_blocks_grown == 0);
+    CHECK(run.frames_grown == 0);
+}
+
+TEST_CASE("a lone frame costs one event", "[timing]") {
+    PortBench bench;
+    bench.bring_up();
+    const auto before = bench.calendar.executed();
+    bench.send(1514);
+    bench.drain();
+    CHECK(bench.calendar.executed() - before == 1);
+}
