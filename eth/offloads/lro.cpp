@@ -70,7 +70,9 @@ Lro::Segment Lro::read(Packet& packet, const ReceiveReport& report) const {
 
     const bool enabled = layer.l3_kind == L3::ipv4 ? config_.ipv4 : config_.ipv6;
     const bool plain = (tcp.flags() & ~unsigned{kTcpPsh}) == kTcpAck;
-    if (!enabled || !report.l3_ok || !report.l4_ok || layer.options || !plain ||
+    // Payload that is only counted has no place in a host's buffer behind payload that is there.
+    const bool counted = layer.end > stored.size();
+    if (!enabled || !report.l3_ok || !report.l4_ok || layer.options || !plain || counted ||
         segment.payload_bytes == 0) {
         return segment;
     }

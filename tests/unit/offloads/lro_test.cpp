@@ -393,6 +393,15 @@ TEST_CASE("a stripped tag belongs to the flow and to the completion", "[lro]") {
     CHECK(right_frame(as_the_driver_repairs(bench.completed[0])));
 }
 
+TEST_CASE("synthetic payload is not merged", "[lro]") {
+    LroBench bench;
+    const Bytes whole = ethernet(0x0800, ipv4({.protocol = 6}, tcp({.source = 5000}, Bytes(kMss))));
+    bench.packet.take(make_frame(bench.pool, View(whole).first(54), kMss));
+    const ReceiveReport report = examine(bench.packet, {});
+    CHECK(report.l4_ok);
+    CHECK(bench.lro.offer(bench.packet, report, 65'000, {}).action == Action::ordinary);
+}
+
 TEST_CASE("padding is no payload", "[lro]") {
     LroBench bench;
     Bytes small = segment({.payload = 4});
