@@ -106,6 +106,7 @@ int run_serve(const Arguments& arguments) {
         }
         spdlog::info("{}: {} at {}", setup.name, setup.model, sockets[i]);
     }
+    loop.connect();
     if (values.count("control") != 0) loop.open_control(values["control"].as<std::string>());
     loop.run();
     return 0;

@@ -15,6 +15,7 @@
 #include "scenarios/prm_tools/card_tap.h"
 #include "scenarios/prm_tools/recorder.h"
 #include "scenarios/testbed/card.h"
+#include "scenarios/testbed/network.h"
 #include "scenarios/testbed/timed_function.h"
 
 namespace cxsim::scenarios {
@@ -100,6 +101,8 @@ class ServeLoop {
 
     void add(const CardSetup& setup, const std::string& socket);
     void open_control(const std::string& path);
+    /// Joins the cards: two back to back; a single one stays without a cable.
+    void connect();
     /// Records the card that was added as number `index`.
     void record(std::size_t index, const std::string& path);
     /// Until SIGINT or SIGTERM, or `until` of simulated time.
@@ -118,6 +121,7 @@ class ServeLoop {
     void wait();
 
     model::Kernel kernel_;
+    Network network_{kernel_};
     HostClock clock_;
     std::vector<std::string> overrides_;
     std::vector<std::unique_ptr<ServedCard>> cards_;

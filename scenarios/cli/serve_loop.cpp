@@ -89,9 +89,15 @@ void ServeLoop::record(std::size_t index, const std::string& path) {
 }
 
 void ServeLoop::add(const CardSetup& setup, const std::string& socket) {
-    auto card = std::make_unique<ServedCard>(kernel_, setup, [this] { synchronise(); });
+    CardSetup wired = setup;
+    wired.frames = &network_.frames();
+    auto card = std::make_unique<ServedCard>(kernel_, wired, [this] { synchronise(); });
     card->listen(server_, socket);
     cards_.push_back(std::move(card));
+}
+
+void ServeLoop::connect() {
+    if (cards_.size() == 2) network_.join(cards_[0]->card(), cards_[1]->card());
 }
 
 void ServeLoop::open_control(const std::string& path) {

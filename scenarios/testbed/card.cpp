@@ -143,18 +143,63 @@ firmware_stub::FirmwareConfig firmware_config(const model::CardData& card,
     return config;
 }
 
+eth::PipelineOptions pipeline_options(const model::CardData& card) {
+    const auto offload = [&](const char* field) {
+        return card.capabilities().max_value("per_protocol_networking_offload_caps", field);
+    };
+    eth::PipelineOptions options;
+    options.software_parser = offload("swp") != 0;
+    options.full_checksum = offload("cqe_checksum_full") != 0;
+    options.constant_outer_id = offload("tunnel_lso_const_out_ip_id") != 0;
+    options.lro_timestamps = offload("lro_time_stamp") != 0;
+    options.lro_merge_psh = offload("lro_psh_flag") != 0;
+    options.lro_max_counts_headers = offload("lro_max_msg_sz_mode") != 0;
+    options.lro_min_mss = static_cast<std::uint32_t>(offload("lro_min_mss_size"));
+    return options;
+}
+
 Card::Card(model::Kernel& kernel, const CardSetup& setup)
     : setup_(setup),
+      statistics_(setup.name),
       data_(model::load_shared_card(setup.model, setup.options)),
       board_(model::make_board(*data_, setup.seed, setup.instance)),
-      firmware_config_(firmware_config(*data_, board_)),
-      endpoint_(std::make_unique<pcie::Endpoint>(
-          (setup.name + "_endpoint").c_str(), kernel.calendar(), endpoint_config(*data_, board_),
-          pcie::builtin_host_profile(setup.host_profile))),
-      firmware_(std::make_unique<firmware_stub::Firmware>(
-          firmware_config_, setup_.wrap_bus ? setup_.wrap_bus(*endpoint_) : *endpoint_,
-          kernel.calendar())) {
+      firmware_config_(firmware_config(*data_, board_)) {
+    model::FramePool& frames = setup_.frames != nullptr ? *setup_.frames : own_frames_;
+    port_ = std::make_unique<eth::Mac>(kernel.calendar(),
+                                       eth::mac_config(data_->timing(), board_.mac), frames,
+                                       statistics_);
+    endpoint_ = std::make_unique<pcie::Endpoint>(
+        (setup.name + "_endpoint").c_str(), kernel.calendar(), endpoint_config(*data_, board_),
+        pcie::builtin_host_profile(setup.host_profile));
+    model::HostBus& bus = setup_.wrap_bus ? setup_.wrap_bus(*endpoint_) : *endpoint_;
+    firmware_ = std::make_unique<firmware_stub::Firmware>(firmware_config_, bus,
+                                                          kernel.calendar());
     endpoint_->attach(*firmware_);
+    firmware_->attach_port(*port_);
+
+    const model::FunctionId id{0};
+    firmware_stub::FunctionState& function = firmware_->function(id);
+    const eth::Pipeline pipeline{id,
+                                 kernel.calendar(),
+                                 bus,
+                                 function.resources(),
+                                 function.queues(),
+                                 function.steering(),
+                                 function.vport().counters,
+                                 function.vport().gate,
+                                 frames,
+                                 *port_,
+                                 pipeline_options(*data_)};
+    receiver_ = std::make_unique<eth::Receiver>(pipeline);
+    transmitter_ = std::make_unique<eth::Transmitter>(pipeline, *receiver_);
+    port_->set_receiver(receiver_.get());
+    function.queues().set_packet_sink(transmitter_.get());
+}
+
+Card::~Card() {
+    port_->set_receiver(nullptr);
+    port_->disconnect();
+    firmware_->function(model::FunctionId{0}).queues().set_packet_sink(nullptr);
 }
 
 }  // namespace cxsim::scenarios
