@@ -12,13 +12,11 @@ namespace cxsim::eth {
 bool Segmenter::start(std::span<const std::byte> headers, std::uint64_t payload_bytes,
                       const SendOffloads& offloads, const ParserConfig& config, Options options) {
     if (offloads.mss == 0 || headers.size() > kMaxHeaderBytes) return false;
+    if (payload_bytes > options.max_payload_bytes) return false;
     header_bytes_ = static_cast<std::uint32_t>(headers.size());
     const auto largest =
         static_cast<std::uint32_t>(std::min<std::uint64_t>(offloads.mss, payload_bytes));
     if (header_bytes_ + largest > model::FramePool::kMaxFrame) return false;
-    const std::uint64_t count =
-        payload_bytes == 0 ? 1 : (payload_bytes + offloads.mss - 1) / offloads.mss;
-    if (count > UINT32_MAX) return false;
     if (offloads.software_parser.used()) {
         headers_ = software_headers(headers, header_bytes_, offloads.software_parser);
         headers_.outer.end = headers_.inner.end = header_bytes_;
@@ -32,7 +30,8 @@ bool Segmenter::start(std::span<const std::byte> headers, std::uint64_t payload_
     offloads_ = offloads;
     options_ = options;
     payload_bytes_ = payload_bytes;
-    count_ = static_cast<std::uint32_t>(count);
+    const std::uint64_t full = (payload_bytes + offloads.mss - 1) / offloads.mss;
+    count_ = static_cast<std::uint32_t>(std::max<std::uint64_t>(full, 1));
     return true;
 }
 

@@ -23,11 +23,14 @@ class Segmenter {
         /// Cards with tunnel_lso_const_out_ip_id repeat the outer IPv4 id of a tunnel; others
         /// count it up like the inner one.
         bool constant_outer_id = false;
+        /// A longer payload is refused, so that a WQE of small segments has an end. mlx5e does
+        /// not look at max_lso_cap (256 KiB); it sends what the stack allows, 8 * 65535 at most.
+        std::uint64_t max_payload_bytes = 512 * 1024;
     };
 
-    /// `headers`: from the Ethernet header on, ending where the payload begins. False: mss is 0,
-    /// there is no whole TCP or UDP header, or a frame would be longer than an IP packet may be;
-    /// the WQE is refused then. With no payload there is one segment.
+    /// `headers`: from the Ethernet header on, ending where the payload begins. With no payload
+    /// there is one segment. False: mss is 0, there is no whole TCP or UDP header, the payload is
+    /// longer than allowed, or a frame longer than a pool makes; the WQE is refused then.
     bool start(std::span<const std::byte> headers, std::uint64_t payload_bytes,
                const SendOffloads& offloads, const ParserConfig& config, Options options);
     bool start(std::span<const std::byte> headers, std::uint64_t payload_bytes,

@@ -134,6 +134,19 @@ TEST_CASE("tunnels are looked into", "[headers]") {
     CHECK(parse(frame_of("vxlan over ipv6 with tags")).inner.tags == 1);
 }
 
+TEST_CASE("what lies behind the outer packet's end is no tunnel", "[headers]") {
+    Bytes frame = frame_of("vxlan");
+    put(frame, 16, 28 + 8, 2);  // the outer packet ends behind the VXLAN header
+    CHECK(parse(frame).tunnel == Tunnel::vxlan);
+    CHECK_FALSE(parse(frame).has_inner());
+    put(frame, 16, 28 + 7, 2);
+    CHECK(parse(frame).tunnel == Tunnel::none);
+    put(frame, 16, 28 + 8 + 34, 2);  // behind the inner IP header
+    CHECK(parse(frame).inner.has_l3());
+    CHECK_FALSE(parse(frame).inner.has_l4());
+    CHECK(parse(frame).inner.end == 14 + 28 + 8 + 34);
+}
+
 TEST_CASE("RoCE is recognised by EtherType and by port", "[headers]") {
     const Headers v2 = parse(frame_of("roce v2"));
     CHECK(v2.roce == Roce::v2);

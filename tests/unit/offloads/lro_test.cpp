@@ -252,6 +252,20 @@ TEST_CASE("what cannot be merged ends the flow's session and goes by itself", "[
     }
 }
 
+TEST_CASE("a changed timestamp begins a new packet", "[lro]") {
+    LroBench bench;
+    bench.offer(segment({.options = tcp_option_timestamp(1, 2)}));
+    const auto same =
+        bench.offer(segment({.sequence = 1000, .options = tcp_option_timestamp(1, 2)}));
+    CHECK(same.action == Action::extends);
+    const auto next =
+        bench.offer(segment({.sequence = 2000, .options = tcp_option_timestamp(2, 2)}));
+    CHECK(next.action == Action::opens);
+    REQUIRE(bench.completed.size() == 1);
+    CHECK(bench.completed[0].merged->segments == 2);
+    CHECK(right_frame(as_the_driver_repairs(bench.completed[0])));
+}
+
 TEST_CASE("other flows and other protocols do not touch a session", "[lro]") {
     LroBench bench;
     bench.offer(segment({}));

@@ -275,6 +275,9 @@ TEST_CASE("what cannot be segmented is refused", "[segmenter]") {
     CHECK_FALSE(segmenter.start(headers + Bytes(1000), 100, offloads, {}));
     CHECK_FALSE(segmenter.start(headers, 20'000, all_checksums(17'000), {}));
     CHECK(segmenter.start(headers, 1000, all_checksums(17'000), {}));
+    CHECK(segmenter.start(headers, 512 * 1024, offloads, {}));
+    CHECK_FALSE(segmenter.start(headers, 512 * 1024 + 1, offloads, {}));
+    CHECK_FALSE(segmenter.start(headers, 5'001, offloads, {}, {.max_payload_bytes = 5'000}));
     // An inner packet without L4: the outer UDP header is not what is segmented.
     CHECK_FALSE(segmenter.start(wrappings()[3].wrap(Bytes(4), false), 100, offloads, {}));
 }

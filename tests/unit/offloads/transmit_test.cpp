@@ -209,6 +209,21 @@ TEST_CASE("the driver's own parsing reaches where the card's does not", "[transm
     CHECK(sent(spoilt, offloads) == tagged(frame, 5));
 }
 
+TEST_CASE("padding is in no checksum, whoever parses", "[transmit]") {
+    for (const bool v6 : {false, true}) {
+        const Bytes segment = tcp({}, text("data"));
+        Bytes frame = v6 ? ethernet(0x86dd, ipv6({.protocol = 6}, segment))
+                         : ethernet(0x0800, ipv4({.protocol = 6}, segment));
+        frame = frame + text("not zero");
+        SendOffloads offloads = kAll;
+        CHECK(sent(without_checksums(frame), offloads) == frame);
+        offloads.software_parser = {.outer_l3 = 14,
+                                    .outer_l4 = static_cast<std::uint16_t>(v6 ? 54 : 34),
+                                    .outer_l3_ipv6 = v6};
+        CHECK(sent(without_checksums(frame), offloads) == frame);
+    }
+}
+
 TEST_CASE("offsets of a driver that lies are checked", "[transmit]") {
     const Bytes frame = ethernet(0x0800, ipv4({.protocol = 6}, tcp({}, text("data"))));
     std::mt19937 random(1);
