@@ -25,7 +25,7 @@ using namespace model::flow_action;
 
 constexpr std::size_t kMaxSteps = 200;
 constexpr std::size_t kMaxTables = 12;
-constexpr std::size_t kMaxGroups = 24;
+constexpr std::size_t kMaxGroups = 32;
 constexpr std::uint32_t kGroupSize = 4;
 
 struct Group {
@@ -42,6 +42,16 @@ class Session {
             rewrites_.push_back(bench_.rewrite({SteeringBench::set_action(field, 1)}));
         }
         for (int i = 0; i < 4; ++i) counters_.push_back(bench_.counter());
+        // Something to start from, so that short inputs get far.
+        for (const auto wanted : {FlowTableType::nic_rx, FlowTableType::nic_tx}) {
+            for (int i = 0; i < 3; ++i) tables_[wanted].push_back(bench_.table(wanted));
+            roots_[wanted] = tables_[wanted][0];
+            bench_.steering.set_root(wanted, roots_[wanted]);
+            for (const std::uint32_t table : tables_[wanted]) {
+                make_group(wanted, table, 4);
+                make_group(wanted, table, 1);
+            }
+        }
     }
 
     void run() {
@@ -94,12 +104,13 @@ class Session {
     FlowTableType type() {
         return input_.byte() % 2 == 0 ? FlowTableType::nic_rx : FlowTableType::nic_tx;
     }
+    /// Two bits for each of eight places: few values, so that rules meet packets.
     FlowKey key() {
         static constexpr std::array<std::size_t, 8> kPlaces{0, 7, 66, 130, 214, 219, 300, 511};
         FlowKey made;
-        for (const std::size_t place : kPlaces) {
-            const std::uint8_t byte = input_.byte();
-            if (byte < 128) made.bytes[place] = static_cast<std::byte>(byte % 3);
+        const std::uint16_t word = input_.word();
+        for (std::size_t i = 0; i < kPlaces.size(); ++i) {
+            made.bytes[kPlaces[i]] = static_cast<std::byte>(word >> (2 * i) & 3);
         }
         return made;
     }
@@ -118,10 +129,13 @@ class Session {
         const FlowTableType wanted = type();
         const auto table = any_table(wanted);
         if (!table || groups_.size() == kMaxGroups) return;
-        const std::uint32_t start = kGroupSize * (input_.byte() % 16);
-        if (bench_.resources.flow_tables.find(*table)->groups.contains(start)) return;
+        make_group(wanted, *table, input_.byte() % 16);
+    }
+    void make_group(FlowTableType wanted, std::uint32_t table, std::uint32_t place) {
+        const std::uint32_t start = kGroupSize * place;
+        if (bench_.resources.flow_tables.find(table)->groups.contains(start)) return;
         Group group{0, start, wanted, key()};
-        group.number = bench_.group(*table, start, start + kGroupSize - 1, group.mask);
+        group.number = bench_.group(table, start, start + kGroupSize - 1, group.mask);
         groups_.push_back(group);
     }
     void set_root() {
