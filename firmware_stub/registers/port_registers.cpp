@@ -69,16 +69,15 @@ Reply read_ptys(CommandContext& context, View<prm::ptys_reg> reg) {
     }
     // States of autonegotiation, kinds of connector: as the driver's header numbers them.
     enum Autonegotiation : std::uint32_t { kAnUnavailable = 0, kAnComplete = 1, kAnLinkDown = 4 };
-    enum Connector : std::uint32_t { kConnectorNone = 1, kConnectorDirectAttach = 7 };
+    constexpr std::uint32_t kConnectorDirectAttach = 7;
     const Port& port = port_of(context);
     const model::PortStatus status = port.status();
     const auto capability = port.config.ptys.view();
     reg.clear();
     reg.set<prm::ptys_reg::local_port>(kOnlyPort);
     reg.set<prm::ptys_reg::proto_mask>(proto_mask);
-    if (port.control != nullptr) {
-        reg.set<prm::ptys_reg::connector_type>(status.cable_present ? kConnectorDirectAttach
-                                                                    : kConnectorNone);
+    if (status.cable_present) {
+        reg.set<prm::ptys_reg::connector_type>(kConnectorDirectAttach);
         reg.set<prm::ptys_reg::an_status>(port.autonegotiation_disabled ? kAnUnavailable
                                           : status.up                   ? kAnComplete
                                                                         : kAnLinkDown);
