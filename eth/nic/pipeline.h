@@ -18,12 +18,13 @@ namespace cxsim::eth {
 
 /// From the capabilities of the card.
 struct PipelineOptions {
+    bool multi_packet = false;       ///< enhanced_multi_pkt_send_wqe
     bool software_parser = false;    ///< per_protocol_networking_offload_caps.swp
     bool full_checksum = false;      ///< cqe_checksum_full
     bool constant_outer_id = false;  ///< tunnel_lso_const_out_ip_id
     bool lro_timestamps = false;     ///< lro_time_stamp
     bool lro_merge_psh = false;      ///< lro_psh_flag
-    bool lro_max_counts_headers = false;  ///< lro_max_msg_sz_mode
+    bool lro_max_counts_headers = false;  ///< of lro_max_ip_payload_size: headers, too
     std::uint32_t lro_min_mss = 0;   ///< lro_min_mss_size
 };
 

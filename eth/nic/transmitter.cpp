@@ -73,6 +73,12 @@ model::SendOutcome Transmitter::send(Picoseconds at, const model::SendRequest& r
         ++counters_.no_transport;
         return {at, model::wqe_status::kSuccess, at};
     }
+    // The context's allow_multi_pkt_send_wqe is of the older kind; drivers ask the capability alone.
+    if (request.opcode ==
+            static_cast<std::uint8_t>(model::WqeOpcode::enhanced_multi_packet_send) &&
+        !pipeline_.options.multi_packet) {
+        return {at, model::wqe_status::kBadWqe, at};
+    }
     const model::Sq* sq = pipeline_.resources.sqs.find(request.queue.number);
     if (sq == nullptr) return {at, model::wqe_status::kBadWqe, at};
     const unsigned priority = priority_of(*sq);

@@ -356,10 +356,7 @@ SendOutcome SendQueues::dispatch(Queue& queue, Picoseconds at, const WqeControl&
             return {outcome.finish, outcome.status, at};
         }
         case WqeOpcode::enhanced_multi_packet_send:
-            if (!is_sq ||
-                queue.sq->view().get<prm::sqc::allow_multi_pkt_send_wqe>() == 0) {
-                break;
-            }
+            if (!is_sq) break;
             return send_.execute_multi(at, control, wqe, requester(queue));
         case WqeOpcode::send:
         case WqeOpcode::send_immediate:

@@ -148,12 +148,12 @@ eth::PipelineOptions pipeline_options(const model::CardData& card) {
         return card.capabilities().max_value("per_protocol_networking_offload_caps", field);
     };
     eth::PipelineOptions options;
+    options.multi_packet = offload("enhanced_multi_pkt_send_wqe") != 0;
     options.software_parser = offload("swp") != 0;
     options.full_checksum = offload("cqe_checksum_full") != 0;
     options.constant_outer_id = offload("tunnel_lso_const_out_ip_id") != 0;
     options.lro_timestamps = offload("lro_time_stamp") != 0;
     options.lro_merge_psh = offload("lro_psh_flag") != 0;
-    options.lro_max_counts_headers = offload("lro_max_msg_sz_mode") != 0;
     options.lro_min_mss = static_cast<std::uint32_t>(offload("lro_min_mss_size"));
     return options;
 }

@@ -28,14 +28,13 @@ class FakePort : public WirePort {
 };
 
 struct NicBench : QueueBench {
-    explicit NicBench(const eth::PipelineOptions& wanted = {})
+    explicit NicBench(const eth::PipelineOptions& wanted = {.multi_packet = true})
         : options(wanted), completions(create_cq(8, 99)) {
         engines.set_packet_sink(&transmitter);
         tis = resources.tises.create();
         tis->view().set<prm::tisc::prio>(3U << 1);
         sq = &create_sq(completions.cq->id.number, 8);
         sq->view().set<prm::sqc::tis_num_0>(tis->id.number);
-        sq->view().set<prm::sqc::allow_multi_pkt_send_wqe>(1U);
         driver = driver_of(sq->id.number, sq->wq);
     }
     ~NicBench() { engines.set_packet_sink(nullptr); }
