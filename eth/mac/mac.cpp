@@ -41,6 +41,8 @@ Mac::Mac(model::Calendar& calendar, const MacConfig& config, model::FramePool& f
 Mac::~Mac() {
     listener_ = nullptr;
     disconnect();
+    calendar_.cancel(pause_event_);
+    calendar_.cancel(watch_event_);
 }
 
 void Mac::connect(Link& link, unsigned end) {
@@ -184,22 +186,32 @@ std::size_t Mac::queued_frames() const {
     return count;
 }
 
-// The first moment at which a frame may start, if nothing changes before.
+// The first moment at which a frame may start, if nothing changes before and no pause ends.
 Picoseconds Mac::next_start() const {
     if (!state_.up()) return Picoseconds::max();
     if (control_frame_waits()) return wire_free_;
     Picoseconds next = Picoseconds::max();
     for (const Queue& queue : queues_) {
         if (queue.frames.empty()) continue;
-        Picoseconds at = queue.frames.front().at;
-        if (queue.paused) at = std::max(at, queue.paused_until);
-        next = std::min(next, at);
+        if (queue.paused && queue.paused_until > calendar_.now()) continue;
+        next = std::min(next, queue.frames.front().at);
     }
     return next == Picoseconds::max() ? next : std::max(next, wire_free_);
 }
 
 // One event stands for the next start; a frame that can start now needs none.
 void Mac::schedule_serve() {
+    // Ends of pauses have an event of their own: they lie far ahead and mostly come to nothing, so
+    // one that fires too early and looks again is better than many that are taken back.
+    for (const Queue& queue : queues_) {
+        if (!queue.paused || queue.frames.empty() || queue.paused_until <= calendar_.now() ||
+            queue.paused_until >= pause_end_at_) {
+            continue;
+        }
+        calendar_.cancel(pause_event_);
+        pause_end_at_ = queue.paused_until;
+        pause_event_ = calendar_.schedule<&Mac::pause_ended>(pause_end_at_, this);
+    }
     const Picoseconds next = next_start();
     if (next <= calendar_.now()) {
         serve({});
@@ -211,6 +223,11 @@ void Mac::schedule_serve() {
     if (next != Picoseconds::max()) {
         serve_event_ = calendar_.schedule<&Mac::serve>(next, this);
     }
+}
+
+void Mac::pause_ended(const EventArguments&) {
+    pause_end_at_ = Picoseconds::max();
+    schedule_serve();
 }
 
 // Strict priority: the highest one that has a frame and is not paused; control frames before all.

@@ -113,6 +113,7 @@ class Mac final : public model::WirePort, public model::PortControl, public Link
     // Sending (mac.cpp)
     void serve(const model::EventArguments& arguments);
     void schedule_serve();
+    void pause_ended(const model::EventArguments& arguments);
     model::Picoseconds next_start() const;
     void start_frame(model::FramePtr frame);
     void drop_queues();
@@ -158,6 +159,8 @@ class Mac final : public model::WirePort, public model::PortControl, public Link
     model::Picoseconds wire_free_;
     model::EventHandle serve_event_;
     model::Picoseconds serve_at_ = model::Picoseconds::max();
+    model::EventHandle pause_event_;
+    model::Picoseconds pause_end_at_ = model::Picoseconds::max();
 
     ReceiveBuffers buffers_;
     std::array<BufferState, kBuffers> buffer_states_;

@@ -186,10 +186,10 @@ void Mac::schedule_watch() {
         next = std::min({next, buffer_states_[i].refresh_at,
                          buffers_.time_of_level(now, i, buffers_.limits(i).xon)});
     }
-    if (next == watch_at_) return;
+    if (watch_at_ <= next) return;  // an event that comes early looks again
     calendar_.cancel(watch_event_);
     watch_at_ = next;
-    if (next != Picoseconds::max()) watch_event_ = calendar_.schedule<&Mac::watch>(next, this);
+    watch_event_ = calendar_.schedule<&Mac::watch>(next, this);
 }
 
 void Mac::watch(const EventArguments&) {

@@ -95,6 +95,7 @@ void Mac::deliver(FramePtr frame, std::uint32_t octets) {
     const Picoseconds now = calendar_.now();
     const unsigned priority = priority_of(*frame);
     const unsigned buffer = settings_.buffer_of_priority[priority];
+    frame->priority = static_cast<std::uint8_t>(priority);  // the sender's is not on the wire
     ++counters_.rx_prio_frames[priority];
     counters_.rx_prio_octets[priority] += octets;
     if (receiver_ == nullptr) {

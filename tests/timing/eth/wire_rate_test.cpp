@@ -3,6 +3,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_floating_point.hpp>
 
+#include "tests/support/allocations.h"
 #include "tests/support/port_bench.h"
 
 using namespace cxsim;
@@ -15,8 +16,7 @@ namespace {
 struct Saturation {
     double frames_per_second;
     double events_per_frame;
-    std::uint64_t pool_blocks_grown;
-    std::uint64_t frames_grown;
+    std::uint64_t allocations;
 };
 
 Saturation saturate(LinkMode mode, std::uint32_t size, double bit_error_ratio = 0) {
@@ -31,8 +31,7 @@ Saturation saturate(LinkMode mode, std::uint32_t size, double bit_error_ratio = 
         }
     };
     fill(2000);  // warm-up
-    const auto blocks = bench.calendar.pool_blocks();
-    const auto allocations = bench.pool.allocations();
+    const auto allocations = test::g_allocations;
     const auto events = bench.calendar.executed();
     const auto frames = bench.at_b.frames + bench.b.port_counters().rx_errors.value();
     const auto begin = bench.at_b.last;
@@ -41,7 +40,7 @@ Saturation saturate(LinkMode mode, std::uint32_t size, double bit_error_ratio = 
                                             bench.b.port_counters().rx_errors.value() - frames);
     return {passed / (bench.at_b.last - begin).seconds(),
             static_cast<double>(bench.calendar.executed() - events) / passed,
-            bench.calendar.pool_blocks() - blocks, bench.pool.allocations() - allocations};
+            test::g_allocations - allocations};
 }
 
 }  // namespace
@@ -61,8 +60,7 @@ TEST_CASE("saturated ports reach the wire's arithmetic rate", "[timing]") {
             CHECK_THAT(run.frames_per_second,
                        WithinRel(row.gigabits * 1e9 / ((octets + 20) * 8.0), 0.005));
             CHECK(run.events_per_frame <= 2.01);
-            CHECK(run.pool_blocks_grown == 0);
-            CHECK(run.frames_grown == 0);
+            CHECK(run.allocations == 0);
         }
     }
 }
@@ -71,8 +69,36 @@ TEST_CASE("bit errors cost neither events nor memory", "[timing]") {
     const Saturation run = saturate(LinkMode::speed_100g_4x, 1496, 1e-4);
     CHECK_THAT(run.frames_per_second, WithinRel(100e9 / (1520 * 8.0), 0.005));
     CHECK(run.events_per_frame <= 2.01);
-    CHECK(run.pool_blocks_grown == 0);
-    CHECK(run.frames_grown == 0);
+    CHECK(run.allocations == 0);
+}
+
+TEST_CASE("pausing a fast sender costs no memory and few events", "[timing]") {
+    PortBench bench;
+    model::PortSettings settings = bench.b.settings();
+    settings.pause_tx = true;
+    settings.buffers[0].lossy = false;
+    bench.b.configure(settings);
+    settings = bench.a.settings();
+    settings.pause_rx = true;
+    bench.a.configure(settings);
+    bench.bring_up();
+    bench.at_b.service = model::nanoseconds(400);  // three times what a frame takes
+    const auto fill = [&](unsigned frames) {
+        for (unsigned i = 0; i < frames; ++i) {
+            while (bench.a.queued_frames() > 32) bench.calendar.run_one();
+            bench.send(1496);
+        }
+    };
+    fill(4000);
+    const auto allocations = test::g_allocations;
+    const auto events = bench.calendar.executed();
+    const auto frames = bench.at_b.frames;
+    fill(20'000);
+    CHECK(test::g_allocations == allocations);
+    const auto passed = static_cast<double>(bench.at_b.frames - frames);
+    CHECK(static_cast<double>(bench.calendar.executed() - events) / passed < 3.0);
+    CHECK(bench.b.port_counters().rx_discards.value() == 0);
+    CHECK(bench.b.port_counters().tx_pause.value() > 10);
 }
 
 TEST_CASE("a lone frame costs one event", "[timing]") {
