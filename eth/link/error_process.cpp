@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eth/link/error_process.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include "eth/link/sampling.h"
 #include "model/base/assert.h"
+
+#include <algorithm>
+#include <cmath>
 
 namespace cxsim::eth {
 
@@ -37,9 +37,9 @@ void ErrorProcess::start(Picoseconds at, const ModeFacts& mode, const FecFacts& 
         statistics_.reset();
     } else {
         group_ = fec.mode == FecMode::firecode ? mode.lanes : mode.interleave;
-        units_per_picosecond_ = mode.line_rate.value * 1e-12 /
-                                (static_cast<double>(fec.codeword_bits) *
-                                 static_cast<double>(group_));
+        units_per_picosecond_ =
+            mode.line_rate.value * 1e-12 /
+            (static_cast<double>(fec.codeword_bits) * static_cast<double>(group_));
         statistics_.emplace(fec, ratio_);
     }
     redraw();
@@ -131,8 +131,7 @@ bool ErrorProcess::pass_bits(std::int64_t end, PhyCounters& counters) {
 bool ErrorProcess::pass_codewords(std::int64_t end, PhyCounters& counters) {
     const std::int64_t errored =
         1 + draw_successes(random_, end - next_error_ - 1, statistics_->errored());
-    const std::int64_t bad =
-        draw_successes(random_, errored, statistics_->uncorrectable_share());
+    const std::int64_t bad = draw_successes(random_, errored, statistics_->uncorrectable_share());
     const std::int64_t corrected = errored - bad;
     const CodewordErrors good_errors = statistics_->draw_corrected(random_, corrected);
     const CodewordErrors bad_errors = statistics_->draw_uncorrectable(random_, bad);
@@ -142,17 +141,16 @@ bool ErrorProcess::pass_codewords(std::int64_t end, PhyCounters& counters) {
 
     const auto spread = [&](std::int64_t count, std::int64_t lanes, auto&& add) {
         for (std::int64_t lane = 0; lane < lanes; ++lane) {
-            const std::int64_t share = draw_successes(
-                random_, count, 1.0 / static_cast<double>(lanes - lane));
+            const std::int64_t share =
+                draw_successes(random_, count, 1.0 / static_cast<double>(lanes - lane));
             if (share > 0) add(static_cast<std::size_t>(lane), count_of(share));
             count -= share;
         }
     };
     if (fec_->mode == FecMode::firecode) {
         const auto lanes = std::min<std::int64_t>(mode_->lanes, 4);
-        spread(corrected, lanes, [&](std::size_t lane, std::uint64_t n) {
-            counters.fc_corrected_blocks[lane] += n;
-        });
+        spread(corrected, lanes,
+               [&](std::size_t lane, std::uint64_t n) { counters.fc_corrected_blocks[lane] += n; });
         spread(bad, lanes, [&](std::size_t lane, std::uint64_t n) {
             counters.fc_uncorrectable_blocks[lane] += n;
         });

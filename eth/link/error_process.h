@@ -5,13 +5,13 @@
 // between two errors. Idle time passes in one step, when somebody asks.
 #pragma once
 
-#include <cstdint>
-#include <optional>
-
 #include "eth/link/fec_code.h"
 #include "eth/link/link_mode.h"
 #include "eth/link/phy_counters.h"
 #include "model/base/random.h"
+
+#include <cstdint>
+#include <optional>
 
 namespace cxsim::eth {
 
@@ -56,7 +56,7 @@ class ErrorProcess {
     std::int64_t passed_ = 0;          ///< units accounted for
     std::int64_t next_error_ = 0;      ///< first unit with an error
     bool last_group_bad_ = false;
-    double line_bits_ = 0;             ///< counted as received so far
+    double line_bits_ = 0;  ///< counted as received so far
 };
 
 }  // namespace cxsim::eth

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eth/link/fec_code.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include "eth/link/sampling.h"
 #include "model/base/assert.h"
+
+#include <algorithm>
+#include <cmath>
 
 namespace cxsim::eth {
 
@@ -42,8 +42,7 @@ double sum(const std::vector<double>& mass, std::size_t from, std::size_t to) {
 }  // namespace
 
 FecStatistics::Conditional FecStatistics::conditional(const std::vector<double>& mass,
-                                                      std::uint32_t lowest,
-                                                      std::uint32_t highest) {
+                                                      std::uint32_t lowest, std::uint32_t highest) {
     Conditional of;
     of.lowest = lowest;
     const double total = sum(mass, lowest, highest + 1);

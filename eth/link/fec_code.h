@@ -3,12 +3,12 @@
 // distribution, draws of error counts.
 #pragma once
 
+#include "eth/link/link_mode.h"
+#include "model/base/random.h"
+
 #include <array>
 #include <cstdint>
 #include <vector>
-
-#include "eth/link/link_mode.h"
-#include "model/base/random.h"
 
 namespace cxsim::eth {
 
@@ -30,9 +30,7 @@ class FecStatistics {
     double uncorrectable() const { return uncorrectable_; }
     double corrected() const { return errored_ - uncorrectable_; }
     /// Of the codewords with errors, the share beyond correction.
-    double uncorrectable_share() const {
-        return errored_ > 0 ? uncorrectable_ / errored_ : 0.0;
-    }
+    double uncorrectable_share() const { return errored_ > 0 ? uncorrectable_ / errored_ : 0.0; }
 
     /// Errors in `codewords` that are all correctable, with an error each (or all beyond
     /// correction). Exact for up to 64, a normal draw with the right mean and variance for more.

@@ -2,13 +2,13 @@
 // Frames in the order of their times. Takes memory only while it grows.
 #pragma once
 
-#include <cstddef>
-#include <utility>
-#include <vector>
-
 #include "model/base/assert.h"
 #include "model/base/units.h"
 #include "model/ports/frame.h"
+
+#include <cstddef>
+#include <utility>
+#include <vector>
 
 namespace cxsim::eth {
 

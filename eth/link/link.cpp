@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eth/link/link.h"
 
-#include <algorithm>
-
 #include "model/base/assert.h"
+
+#include <algorithm>
 
 namespace cxsim::eth {
 
@@ -32,9 +32,9 @@ Link::Link(Calendar& calendar, const LinkConfig& config, model::stats::Group& st
       counters_(statistics, config.name),
       directions_{Direction(model::RandomStream(config.seed, config.name + ".to_end0")),
                   Direction(model::RandomStream(config.seed, config.name + ".to_end1"))} {
-    CX_ASSERT(possible_ratio(config.bit_error_ratio[0]) &&
-                  possible_ratio(config.bit_error_ratio[1]),
-              "a bit error ratio is 0 to 1e-3");
+    CX_ASSERT(
+        possible_ratio(config.bit_error_ratio[0]) && possible_ratio(config.bit_error_ratio[1]),
+        "a bit error ratio is 0 to 1e-3");
     for (unsigned i = 0; i < 2; ++i) {
         ends_[i].link = this;
         ends_[i].index = i;
@@ -116,8 +116,8 @@ void Link::negotiate(unsigned initiator) {
         if (wanted.up() && !pending_.up()) {
             pending_ = wanted;
             training_since_ = calendar_.now();
-            training_ = calendar_.schedule<&Link::bring_up>(training_since_ + wanted.time_to_up,
-                                                            this);
+            training_ =
+                calendar_.schedule<&Link::bring_up>(training_since_ + wanted.time_to_up, this);
         }
         state_.reason = wanted.up() ? LinkDownReason::training : wanted.reason;
     }
@@ -190,8 +190,8 @@ void Link::send(unsigned from, Picoseconds first_bit, Picoseconds last_bit, Fram
         ++counters_.damaged[to];
         frame->damaged = true;
     }
-    direction.last_arrival = std::max(last_bit + config_.delay + direction.latency,
-                                      direction.last_arrival);
+    direction.last_arrival =
+        std::max(last_bit + config_.delay + direction.latency, direction.last_arrival);
     const bool idle = direction.frames.empty();
     direction.frames.push(direction.last_arrival, std::move(frame));
     if (idle) schedule_arrival(to);

@@ -3,6 +3,12 @@
 // run time.
 #pragma once
 
+#include "eth/link/error_process.h"
+#include "eth/link/frame_ring.h"
+#include "eth/link/link_device.h"
+#include "model/base/random.h"
+#include "model/sim/calendar.h"
+
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -10,21 +16,15 @@
 #include <string_view>
 #include <vector>
 
-#include "eth/link/error_process.h"
-#include "eth/link/frame_ring.h"
-#include "eth/link/link_device.h"
-#include "model/base/random.h"
-#include "model/sim/calendar.h"
-
 namespace cxsim::eth {
 
 struct LinkConfig {
-    std::string name = "link0";          ///< names its random streams and counters
+    std::string name = "link0";                         ///< names its random streams and counters
     model::Picoseconds delay = model::nanoseconds(10);  ///< one way: 2 m of cable
     /// Bit error ratio of what arrives at end 0 and end 1: 0 to 1e-3.
     std::array<double, 2> bit_error_ratio{};
     std::uint64_t seed = 1;
-    bool plugged = true;                 ///< the cable is there from the start
+    bool plugged = true;  ///< the cable is there from the start
 };
 
 /// Sees the frames that pass one end of a link, in the order of their times.
@@ -99,14 +99,14 @@ class Link {
         Link* link = nullptr;
         unsigned index = 0;
         LinkDevice* device = nullptr;
-        LinkState told;                 ///< what the device knows
+        LinkState told;  ///< what the device knows
     };
     /// Towards the end of the same index.
     struct Direction {
         explicit Direction(model::RandomStream stream) : errors(stream) {}
         FrameRing frames;
         ErrorProcess errors;
-        model::Picoseconds latency;     ///< of the receiving device
+        model::Picoseconds latency;  ///< of the receiving device
         model::Picoseconds last_arrival;
         model::EventHandle arrival;
     };
@@ -132,7 +132,7 @@ class Link {
     std::array<Direction, 2> directions_;
     std::array<LinkObserver*, 2> observers_{};
     LinkState state_;
-    LinkState pending_;                 ///< what comes up when training ends; up() while training
+    LinkState pending_;  ///< what comes up when training ends; up() while training
     model::EventHandle training_;
     model::Picoseconds training_since_;
 };

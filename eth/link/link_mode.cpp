@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eth/link/link_mode.h"
 
-#include <bit>
-
 #include "model/base/assert.h"
+
+#include <bit>
 
 namespace cxsim::eth {
 
@@ -16,15 +16,15 @@ using model::mask_of;
 
 namespace {
 
-constexpr double kScrambled = 66.0 / 64.0;                   // 64b/66b, also transcoded with KR4
-constexpr double kKp4 = 66.0 / 64.0 * 544.0 / 528.0;         // RS(544,514) on top: 17/16
-constexpr double kTenBit = 10.0 / 8.0;                       // 8b/10b of 1 Gb/s and below
+constexpr double kScrambled = 66.0 / 64.0;            // 64b/66b, also transcoded with KR4
+constexpr double kKp4 = 66.0 / 64.0 * 544.0 / 528.0;  // RS(544,514) on top: 17/16
+constexpr double kTenBit = 10.0 / 8.0;                // 8b/10b of 1 Gb/s and below
 
 constexpr FecMask kNone = mask_of(FecMode::none);
 constexpr FecMask kFire = mask_of(FecMode::firecode);
 constexpr FecMask kKr4Code = mask_of(FecMode::rs_528_514);
-constexpr FecMask kKp4Codes = static_cast<FecMask>(mask_of(FecMode::rs_544_514) |
-                                                   mask_of(FecMode::ll_rs_271_257));
+constexpr FecMask kKp4Codes =
+    static_cast<FecMask>(mask_of(FecMode::rs_544_514) | mask_of(FecMode::ll_rs_271_257));
 
 constexpr ModeFacts mode(LinkMode mode, const char* name, double gigabits, unsigned lanes,
                          double coding, FecMode default_fec, FecMask possible,
@@ -74,8 +74,8 @@ constexpr FecFacts kCodes[] = {
 };
 
 // The strongest first.
-constexpr FecMode kPreference[] = {FecMode::rs_544_514, FecMode::rs_528_514,
-                                   FecMode::ll_rs_271_257, FecMode::firecode, FecMode::none};
+constexpr FecMode kPreference[] = {FecMode::rs_544_514, FecMode::rs_528_514, FecMode::ll_rs_271_257,
+                                   FecMode::firecode, FecMode::none};
 
 }  // namespace
 

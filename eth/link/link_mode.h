@@ -3,20 +3,20 @@
 // 108, 119, 134): rates on the lanes, codewords, defaults.
 #pragma once
 
+#include "model/base/units.h"
+#include "model/ports/port_control.h"
+
 #include <array>
 #include <cstdint>
 #include <span>
-
-#include "model/base/units.h"
-#include "model/ports/port_control.h"
 
 namespace cxsim::eth {
 
 struct ModeFacts {
     model::LinkMode mode;
-    const char* name;                ///< "100g_4x"
-    std::uint32_t gigabits;          ///< rate of the MAC in Gb/s; 0 for 100 Mb/s
-    model::BitsPerSecond rate;       ///< of the MAC
+    const char* name;           ///< "100g_4x"
+    std::uint32_t gigabits;     ///< rate of the MAC in Gb/s; 0 for 100 Mb/s
+    model::BitsPerSecond rate;  ///< of the MAC
     unsigned lanes;
     model::BitsPerSecond line_rate;  ///< of all lanes together, FEC and 64b/66b included
     model::FecMode default_fec;
@@ -37,11 +37,11 @@ const ModeFacts* best_mode(model::LinkModeMask mask);
 
 struct FecFacts {
     model::FecMode mode;
-    const char* name;            ///< "rs_544_514"
-    std::uint32_t codeword_bits; ///< on the line; 0 without FEC
-    std::uint32_t symbol_bits;   ///< 1 for FireCode
-    std::uint32_t symbols;       ///< in a codeword
-    std::uint32_t correctable;   ///< symbols; for FireCode the length of the burst
+    const char* name;             ///< "rs_544_514"
+    std::uint32_t codeword_bits;  ///< on the line; 0 without FEC
+    std::uint32_t symbol_bits;    ///< 1 for FireCode
+    std::uint32_t symbols;        ///< in a codeword
+    std::uint32_t correctable;    ///< symbols; for FireCode the length of the burst
 };
 const FecFacts& facts_of(model::FecMode mode);
 

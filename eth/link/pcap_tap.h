@@ -2,10 +2,10 @@
 // A capture file of one end of a link: what its device sends and what arrives there.
 #pragma once
 
-#include <string>
-
 #include "eth/link/link.h"
 #include "eth/wire/pcap.h"
+
+#include <string>
 
 namespace cxsim::eth {
 

@@ -2,9 +2,9 @@
 // Draws of counts: how many of n, how long until the next.
 #pragma once
 
-#include <cstdint>
-
 #include "model/base/random.h"
+
+#include <cstdint>
 
 namespace cxsim::eth {
 

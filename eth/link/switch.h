@@ -2,14 +2,14 @@
 // A learning switch: stores frames and forwards them, with a port (eth::Mac) for each link.
 #pragma once
 
+#include "eth/link/link.h"
+#include "eth/mac/mac.h"
+
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
-
-#include "eth/link/link.h"
-#include "eth/mac/mac.h"
 
 namespace cxsim::eth {
 
@@ -20,10 +20,10 @@ struct SwitchConfig {
     model::Picoseconds latency = model::nanoseconds(200);
     /// Bytes of the wire that wait at a port before frames to it are dropped.
     model::Bytes queue_limit{512 * 1024};
-    std::uint32_t mtu = 10'000;            ///< longest frame with FCS
-    model::Picoseconds ageing;             ///< an address is forgotten after this; 0: never
-    std::size_t table_size = 16'384;       ///< addresses; beyond, frames to new ones are flooded
-    MacConfig port;                        ///< its name is replaced
+    std::uint32_t mtu = 10'000;       ///< longest frame with FCS
+    model::Picoseconds ageing;        ///< an address is forgotten after this; 0: never
+    std::size_t table_size = 16'384;  ///< addresses; beyond, frames to new ones are flooded
+    MacConfig port;                   ///< its name is replaced
 };
 
 struct SwitchCounters : model::stats::Group {

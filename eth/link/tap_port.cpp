@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eth/link/tap_port.h"
 
+#include "eth/wire/protocol.h"
+#include "model/base/assert.h"
+
 #include <fcntl.h>
 #include <linux/if.h>
 #include <linux/if_tun.h>
@@ -10,9 +13,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-
-#include "eth/wire/protocol.h"
-#include "model/base/assert.h"
 
 namespace cxsim::eth {
 
@@ -45,13 +45,14 @@ TapPort::TapPort(model::Calendar& calendar, const TapConfig& config, int descrip
       descriptor_(descriptor),
       frames_(frames),
       counters_(statistics, config.name),
-      mac_(calendar,
-           [&] {
-               MacConfig port = config.port;
-               port.name = "port";
-               return port;
-           }(),
-           frames, counters_),
+      mac_(
+          calendar,
+          [&] {
+              MacConfig port = config.port;
+              port.name = "port";
+              return port;
+          }(),
+          frames, counters_),
       buffer_(model::FramePool::kMaxFrame) {
     CX_ASSERT(descriptor >= 0, "a TAP port needs an open descriptor");
     ::fcntl(descriptor, F_SETFL, ::fcntl(descriptor, F_GETFL) | O_NONBLOCK);

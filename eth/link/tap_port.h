@@ -3,19 +3,19 @@
 // one frame a read and write (a socketpair of SOCK_SEQPACKET or SOCK_DGRAM).
 #pragma once
 
+#include "eth/mac/mac.h"
+
 #include <cstdint>
 #include <string>
 #include <vector>
-
-#include "eth/mac/mac.h"
 
 namespace cxsim::eth {
 
 struct TapConfig {
     std::string name = "tap0";
-    std::uint32_t mtu = 10'000;      ///< longest frame with FCS
-    unsigned frames_per_pump = 64;   ///< at most so many are taken from the host at once
-    MacConfig port;                  ///< its name is replaced
+    std::uint32_t mtu = 10'000;     ///< longest frame with FCS
+    unsigned frames_per_pump = 64;  ///< at most so many are taken from the host at once
+    MacConfig port;                 ///< its name is replaced
 };
 
 struct TapCounters : model::stats::Group {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eth/mac/mac.h"
 
-#include <algorithm>
-
 #include "model/base/assert.h"
+
+#include <algorithm>
 
 namespace cxsim::eth {
 
@@ -31,10 +31,7 @@ MacConfig mac_config(const model::FirmwareTiming& timing,
 
 Mac::Mac(model::Calendar& calendar, const MacConfig& config, model::FramePool& frames,
          model::stats::Group& statistics)
-    : calendar_(calendar),
-      config_(config),
-      frames_(frames),
-      counters_(statistics, config.name) {
+    : calendar_(calendar), config_(config), frames_(frames), counters_(statistics, config.name) {
     apply_buffers();
 }
 
@@ -75,11 +72,18 @@ LinkOffer Mac::link_offer() const {
 Picoseconds Mac::receive_latency(const LinkState& state) const {
     Picoseconds decode;
     switch (state.fec->mode) {
-        case model::FecMode::none: break;
-        case model::FecMode::firecode: decode = config_.fec_firecode; break;
+        case model::FecMode::none:
+            break;
+        case model::FecMode::firecode:
+            decode = config_.fec_firecode;
+            break;
         case model::FecMode::rs_528_514:
-        case model::FecMode::ll_rs_271_257: decode = config_.fec_rs528; break;
-        case model::FecMode::rs_544_514: decode = config_.fec_rs544; break;
+        case model::FecMode::ll_rs_271_257:
+            decode = config_.fec_rs528;
+            break;
+        case model::FecMode::rs_544_514:
+            decode = config_.fec_rs544;
+            break;
     }
     return config_.mac_latency + decode + codeword_time(*state.mode, state.fec->mode);
 }
@@ -278,8 +282,8 @@ void Mac::count_sent(const Frame& frame, bool control) {
     ++counters_.tx_frames;
     counters_.tx_octets += octets;
     const auto bytes = frame.bytes();
-    const MacAddress to = bytes.size() >= 6 ? ConstEthernet(bytes.data()).destination()
-                                            : MacAddress{};
+    const MacAddress to =
+        bytes.size() >= 6 ? ConstEthernet(bytes.data()).destination() : MacAddress{};
     if (to.broadcast()) {
         ++counters_.tx_broadcast;
     } else if (to.multicast()) {

@@ -3,10 +3,6 @@
 // receiving side. Stands between a card's pipelines (or a switch) and one end of a Link.
 #pragma once
 
-#include <array>
-#include <cstdint>
-#include <string>
-
 #include "eth/link/frame_ring.h"
 #include "eth/link/link.h"
 #include "eth/mac/port_counters.h"
@@ -17,15 +13,19 @@
 #include "model/ports/wire_port.h"
 #include "model/sim/calendar.h"
 
+#include <array>
+#include <cstdint>
+#include <string>
+
 namespace cxsim::eth {
 
 /// What is fixed in the hardware.
 struct MacConfig {
-    std::string name = "port0";           ///< of its counters
-    MacAddress address;                   ///< source of its pause frames
-    model::Picoseconds link_up;           ///< from both ends' agreement until active
-    model::Picoseconds mac_latency;       ///< one direction, without FEC
-    model::Picoseconds fec_firecode;      ///< decoding, after the codeword's last bit
+    std::string name = "port0";       ///< of its counters
+    MacAddress address;               ///< source of its pause frames
+    model::Picoseconds link_up;       ///< from both ends' agreement until active
+    model::Picoseconds mac_latency;   ///< one direction, without FEC
+    model::Picoseconds fec_firecode;  ///< decoding, after the codeword's last bit
     model::Picoseconds fec_rs528;
     model::Picoseconds fec_rs544;
     model::Bytes receive_buffer{256 * 1024};
@@ -98,12 +98,12 @@ class Mac final : public model::WirePort, public model::PortControl, public Link
     struct Queue {
         FrameRing frames;
         std::uint64_t bytes = 0;
-        bool paused = false;                ///< by the other end
+        bool paused = false;  ///< by the other end
         model::Picoseconds paused_since;
         model::Picoseconds paused_until;
     };
     struct BufferState {
-        bool paused = false;                ///< the other end was told to pause
+        bool paused = false;  ///< the other end was told to pause
         model::Picoseconds since;
         model::Picoseconds refresh_at;
         bool almost_full = false;
@@ -164,10 +164,10 @@ class Mac final : public model::WirePort, public model::PortControl, public Link
 
     ReceiveBuffers buffers_;
     std::array<BufferState, kBuffers> buffer_states_;
-    bool announce_global_ = false;          ///< a pause frame waits to be sent
-    std::uint8_t announce_ = 0;             ///< a PFC frame about these priorities waits
-    bool told_global_ = false;              ///< the other end must pause altogether
-    std::uint8_t told_ = 0;                 ///< ... these priorities
+    bool announce_global_ = false;  ///< a pause frame waits to be sent
+    std::uint8_t announce_ = 0;     ///< a PFC frame about these priorities waits
+    bool told_global_ = false;      ///< the other end must pause altogether
+    std::uint8_t told_ = 0;         ///< ... these priorities
     std::array<model::Picoseconds, kPriorities> told_since_{};
     model::EventHandle watch_event_;
     model::Picoseconds watch_at_ = model::Picoseconds::max();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Flow control of a port (IEEE 802.3 annex 31B, 802.1Q clause 36): being paused, and pausing the
 // other end when buffers fill.
-#include <algorithm>
-
 #include "eth/mac/mac.h"
 #include "eth/wire/mac_control.h"
+
+#include <algorithm>
 
 namespace cxsim::eth {
 

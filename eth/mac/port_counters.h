@@ -4,12 +4,12 @@
 // and 31 have it.
 #pragma once
 
+#include "eth/link/phy_counters.h"
+#include "model/stats/stats.h"
+
 #include <array>
 #include <cstdint>
 #include <string>
-
-#include "eth/link/phy_counters.h"
-#include "model/stats/stats.h"
 
 namespace cxsim::eth {
 
@@ -71,8 +71,7 @@ struct PortCounters : model::stats::Group {
                            "Dropped: the port is switched off or has no receive pipeline"};
     Counter rx_buffer_almost_full{*this, "rx_buffer_almost_full", Unit::events,
                                   "A receive buffer passed its threshold"};
-    Counter rx_buffer_full{*this, "rx_buffer_full", Unit::events,
-                           "A receive buffer began to drop"};
+    Counter rx_buffer_full{*this, "rx_buffer_full", Unit::events, "A receive buffer began to drop"};
     CounterArray<kSizeLimits.size() + 1> rx_sizes{
         *this, "rx_size_class{}", Unit::packets,
         "Good frames of up to 64, 127, 255, 511, 1023, 1518, 2047, 4095, 8191, 10239 bytes, more"};

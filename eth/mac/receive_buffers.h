@@ -3,12 +3,12 @@
 // receiver named; nothing is scheduled for that, the books are settled when somebody looks.
 #pragma once
 
+#include "model/base/units.h"
+#include "model/ports/port_control.h"
+
 #include <array>
 #include <cstdint>
 #include <vector>
-
-#include "model/base/units.h"
-#include "model/ports/port_control.h"
 
 namespace cxsim::eth {
 

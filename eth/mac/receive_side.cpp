@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The receiving side of a port: checks, buffers, hand-over to the pipeline.
-#include <algorithm>
-
 #include "eth/mac/mac.h"
 #include "eth/wire/mac_control.h"
+
+#include <algorithm>
 
 namespace cxsim::eth {
 
@@ -77,8 +77,8 @@ void Mac::count_received(const Frame& frame, std::uint32_t octets) {
     ++counters_.rx_frames;
     counters_.rx_octets += octets;
     const auto bytes = frame.bytes();
-    const MacAddress to = bytes.size() >= 6 ? ConstEthernet(bytes.data()).destination()
-                                            : MacAddress{};
+    const MacAddress to =
+        bytes.size() >= 6 ? ConstEthernet(bytes.data()).destination() : MacAddress{};
     if (to.broadcast()) {
         ++counters_.rx_broadcast;
     } else if (to.multicast()) {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Port counters (PPCNT): the port's counters through the table of ppcnt_table.cpp. Clearing
 // remembers what a counter was; the port's own go on. Without a port every group reads zero.
-#include <algorithm>
-#include <string>
-#include <vector>
-
 #include "firmware_stub/registers/ppcnt_table.h"
 #include "firmware_stub/registers/register_table.h"
 #include "model/base/assert.h"
 #include "model/base/endian.h"
 #include "model/stats/stats.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
 
 namespace cxsim::firmware_stub {
 namespace {

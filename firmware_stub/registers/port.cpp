@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "firmware_stub/registers/port.h"
 
-#include <algorithm>
-
 #include "firmware_stub/registers/port_modes.h"
+
+#include <algorithm>
 
 namespace cxsim::firmware_stub {
 
@@ -60,8 +60,8 @@ void Port::apply() const {
 model::PortSettings Port::settings() const {
     model::PortSettings wanted;
     wanted.admin_up = admin_up;
-    wanted.modes = extended_modes ? modes_of_extended(ext_eth_proto_admin)
-                                  : modes_of_legacy(eth_proto_admin);
+    wanted.modes =
+        extended_modes ? modes_of_extended(ext_eth_proto_admin) : modes_of_legacy(eth_proto_admin);
     wanted.autonegotiation = !autonegotiation_disabled;
     wanted.mtu = admin_mtu;
     wanted.pause_rx = pause_rx;

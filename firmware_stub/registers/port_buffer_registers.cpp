@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Receive buffers of the port (PBMC) and what priorities lie in them (PPTB). Sizes in cells.
-#include <vector>
-
 #include "firmware_stub/registers/register_table.h"
+
+#include <vector>
 
 namespace cxsim::firmware_stub {
 namespace {
@@ -69,7 +69,8 @@ Reply write_pbmc(CommandContext& context, View<prm::pbmc_reg> reg) {
         if (from.get<Buffer::epsb>() != 0) {
             return refuse(Status::BAD_PARAM, "epsb is not supported");
         }
-        wanted[i] = {bytes_of(from.get<Buffer::size>()), bytes_of(from.get<Buffer::xoff_threshold>()),
+        wanted[i] = {bytes_of(from.get<Buffer::size>()),
+                     bytes_of(from.get<Buffer::xoff_threshold>()),
                      bytes_of(from.get<Buffer::xon_threshold>()), from.get<Buffer::lossy>() != 0};
         if (wanted[i].xoff > wanted[i].size || wanted[i].xon > wanted[i].xoff) {
             return refuse(Status::BAD_PARAM, "thresholds beyond the buffer or in wrong order");

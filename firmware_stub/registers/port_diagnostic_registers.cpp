@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Why the link is down (PDDR).
+#include "firmware_stub/registers/register_table.h"
+
 #include <algorithm>
 #include <string_view>
 #include <vector>
-
-#include "firmware_stub/registers/register_table.h"
 
 namespace cxsim::firmware_stub {
 namespace {
@@ -22,15 +22,20 @@ struct Diagnosis {
 // Opcodes as the driver maps them to ethtool's extended link states.
 Diagnosis diagnosis_of(LinkDownReason reason) {
     switch (reason) {
-        case LinkDownReason::none: return {0, "No issue was observed"};
-        case LinkDownReason::no_cable: return {1024, "Cable is unplugged"};
-        case LinkDownReason::admin_down: return {1, "Port is closed by command"};
+        case LinkDownReason::none:
+            return {0, "No issue was observed"};
+        case LinkDownReason::no_cable:
+            return {1024, "Cable is unplugged"};
+        case LinkDownReason::admin_down:
+            return {1, "Port is closed by command"};
         case LinkDownReason::partner_down:
             return {2, "Negotiation failure: no partner detected"};
-        case LinkDownReason::no_common_mode: return {39, "Negotiation failure: no common speed"};
+        case LinkDownReason::no_common_mode:
+            return {39, "Negotiation failure: no common speed"};
         case LinkDownReason::no_common_fec:
             return {38, "Negotiation failure: FEC mismatch during override"};
-        case LinkDownReason::training: return {0, "Link training in progress"};
+        case LinkDownReason::training:
+            return {0, "Link training in progress"};
     }
     return {0, ""};
 }
@@ -57,8 +62,8 @@ Reply read_pddr(CommandContext& context, View<prm::pddr_reg> reg) {
     if (!port.admin_up) reason = LinkDownReason::admin_down;
     const Diagnosis diagnosis = diagnosis_of(reason);
     std::fill(page.bytes().begin(), page.bytes().end(), std::byte{0});
-    page.set<Page::status_opcode, Opcode::pddr_monitor_opcode, prm::pddr_monitor_opcode::monitor_opcode>(
-        diagnosis.opcode);
+    page.set<Page::status_opcode, Opcode::pddr_monitor_opcode,
+             prm::pddr_monitor_opcode::monitor_opcode>(diagnosis.opcode);
     const auto text = page.bytes<Page::status_message>();
     for (std::size_t i = 0; i < std::min(diagnosis.text.size(), text.size()); ++i) {
         text[i] = static_cast<std::byte>(diagnosis.text[i]);

@@ -18,13 +18,13 @@ struct LegacyBit {
 // Of one mode, the bit for copper cables first, then back planes, optics, twisted pair. 20 Gb/s
 // (bit 5) and 56 Gb/s (bit 8) are the vendor's own and not modelled.
 constexpr LegacyBit kLegacyBits[] = {
-    {24, LinkMode::speed_100m},   {1, LinkMode::speed_1g},      {0, LinkMode::speed_1g},
-    {25, LinkMode::speed_1g},     {12, LinkMode::speed_10g},    {4, LinkMode::speed_10g},
-    {2, LinkMode::speed_10g},     {3, LinkMode::speed_10g},     {13, LinkMode::speed_10g},
-    {14, LinkMode::speed_10g},    {26, LinkMode::speed_10g},    {6, LinkMode::speed_40g_4x},
-    {7, LinkMode::speed_40g_4x},  {15, LinkMode::speed_40g_4x}, {16, LinkMode::speed_40g_4x},
-    {27, LinkMode::speed_25g},    {28, LinkMode::speed_25g},    {29, LinkMode::speed_25g},
-    {30, LinkMode::speed_50g_2x}, {31, LinkMode::speed_50g_2x}, {18, LinkMode::speed_50g_2x},
+    {24, LinkMode::speed_100m},    {1, LinkMode::speed_1g},       {0, LinkMode::speed_1g},
+    {25, LinkMode::speed_1g},      {12, LinkMode::speed_10g},     {4, LinkMode::speed_10g},
+    {2, LinkMode::speed_10g},      {3, LinkMode::speed_10g},      {13, LinkMode::speed_10g},
+    {14, LinkMode::speed_10g},     {26, LinkMode::speed_10g},     {6, LinkMode::speed_40g_4x},
+    {7, LinkMode::speed_40g_4x},   {15, LinkMode::speed_40g_4x},  {16, LinkMode::speed_40g_4x},
+    {27, LinkMode::speed_25g},     {28, LinkMode::speed_25g},     {29, LinkMode::speed_25g},
+    {30, LinkMode::speed_50g_2x},  {31, LinkMode::speed_50g_2x},  {18, LinkMode::speed_50g_2x},
     {20, LinkMode::speed_100g_4x}, {22, LinkMode::speed_100g_4x}, {21, LinkMode::speed_100g_4x},
     {23, LinkMode::speed_100g_4x},
 };
@@ -69,8 +69,7 @@ std::uint32_t legacy_oper(LinkMode mode, std::uint32_t allowed) {
     return 0;
 }
 
-std::array<model::FecMask, model::kLinkModes> fec_wishes(
-    prm::ConstView<prm::pplm_reg> overrides) {
+std::array<model::FecMask, model::kLinkModes> fec_wishes(prm::ConstView<prm::pplm_reg> overrides) {
     std::array<model::FecMask, model::kLinkModes> wishes{};
     for_each_fec_class([&]<class Admin, class Cap>(LinkModeMask modes) {
         for (unsigned i = 0; i < model::kLinkModes; ++i) {

@@ -3,12 +3,12 @@
 // of PPLM on one side, model::LinkMode on the other.
 #pragma once
 
-#include <array>
-#include <cstdint>
-
 #include "model/ports/port_control.h"
 #include "model/prm/view.h"
 #include "prm/layouts.h"
+
+#include <array>
+#include <cstdint>
 
 namespace cxsim::firmware_stub {
 
@@ -56,7 +56,6 @@ void for_each_fec_class(Visit&& visit) {
 }
 
 /// PPLM's override fields by link mode.
-std::array<model::FecMask, model::kLinkModes> fec_wishes(
-    prm::ConstView<prm::pplm_reg> overrides);
+std::array<model::FecMask, model::kLinkModes> fec_wishes(prm::ConstView<prm::pplm_reg> overrides);
 
 }  // namespace cxsim::firmware_stub

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Registers of the port: administrative and operational state, speeds, MTU, pause, FEC, lanes.
-#include <algorithm>
-#include <vector>
-
 #include "firmware_stub/registers/port_modes.h"
 #include "firmware_stub/registers/register_table.h"
+
+#include <algorithm>
+#include <vector>
 
 namespace cxsim::firmware_stub {
 namespace {
@@ -83,15 +83,13 @@ Reply read_ptys(CommandContext& context, View<prm::ptys_reg> reg) {
                                                                         : kAnLinkDown);
     }
     if (status.up) {
-        reg.set<prm::ptys_reg::data_rate_oper>(
-            static_cast<std::uint32_t>(status.rate.value / 1e8));
-        reg.set<prm::ptys_reg::eth_proto_oper>(legacy_oper(
-            status.mode, capability.get<prm::ptys_reg::eth_proto_capability>()));
+        reg.set<prm::ptys_reg::data_rate_oper>(static_cast<std::uint32_t>(status.rate.value / 1e8));
+        reg.set<prm::ptys_reg::eth_proto_oper>(
+            legacy_oper(status.mode, capability.get<prm::ptys_reg::eth_proto_capability>()));
         if (capability.get<prm::ptys_reg::ext_eth_proto_capability>() != 0) {
             reg.set<prm::ptys_reg::ext_eth_proto_oper>(mask_of(status.mode));
         }
-        reg.set<prm::ptys_reg::eth_proto_lp_advertise>(
-            legacy_of_modes(status.partner_modes));
+        reg.set<prm::ptys_reg::eth_proto_lp_advertise>(legacy_of_modes(status.partner_modes));
     }
     reg.set<prm::ptys_reg::an_disable_cap>(capability.get<prm::ptys_reg::an_disable_cap>());
     reg.set<prm::ptys_reg::an_disable_admin>(port.autonegotiation_disabled ? 1 : 0);
@@ -225,7 +223,8 @@ Reply write_pplm(CommandContext& context, View<prm::pplm_reg> reg) {
     });
     if (!possible) return refuse(Status::BAD_PARAM, "FEC mode not supported at this speed");
     const auto admin = port.fec_admin.view();
-    for_each_fec_class([&]<class Admin, class Cap>(model::LinkModeMask) { admin.set<Admin>(reg.get<Admin>()); });
+    for_each_fec_class(
+        [&]<class Admin, class Cap>(model::LinkModeMask) { admin.set<Admin>(reg.get<Admin>()); });
     port.apply();
     return read_pplm(context, reg);
 }

@@ -9,9 +9,9 @@ namespace {
 constexpr std::uint64_t kPicosecondsPerMicrosecond = 1'000'000;
 
 // A 64-bit counter stands in two fields, the high half first.
-#define CX_ROW(group, layout, field, ...)                                                         \
-    PpcntRow {                                                                                    \
-        PpcntGroup::group, prm::layout::field##_high::kOffset / 8, 8, __VA_ARGS__                 \
+#define CX_ROW(group, layout, field, ...)                                         \
+    PpcntRow {                                                                    \
+        PpcntGroup::group, prm::layout::field##_high::kOffset / 8, 8, __VA_ARGS__ \
     }
 
 // Fields without a row cannot become other than 0 here: collisions and alignment errors do not
@@ -174,9 +174,9 @@ constexpr PpcntRow kRows[] = {
 #undef CX_ROW
 
 constexpr PpcntGroup kGroups[] = {
-    PpcntGroup::ieee_802_3,        PpcntGroup::rfc_2863,       PpcntGroup::rfc_2819,
+    PpcntGroup::ieee_802_3,        PpcntGroup::rfc_2863,          PpcntGroup::rfc_2819,
     PpcntGroup::rfc_3635,          PpcntGroup::ethernet_extended, PpcntGroup::per_priority,
-    PpcntGroup::per_traffic_class, PpcntGroup::physical_layer, PpcntGroup::physical_statistical,
+    PpcntGroup::per_traffic_class, PpcntGroup::physical_layer,    PpcntGroup::physical_statistical,
 };
 
 }  // namespace

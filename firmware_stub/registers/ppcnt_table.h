@@ -22,11 +22,11 @@ enum class PpcntGroup : std::uint8_t {
 
 struct PpcntRow {
     PpcntGroup group;
-    std::uint32_t offset;      ///< bytes into counter_set
-    std::uint32_t bytes;       ///< 8, or 4 for the few short ones
+    std::uint32_t offset;  ///< bytes into counter_set
+    std::uint32_t bytes;   ///< 8, or 4 for the few short ones
     /// Path below the port's counters; {} stands for the priority.
     std::string_view counter;
-    std::uint64_t divisor = 1; ///< units of the counter in one of the field
+    std::uint64_t divisor = 1;  ///< units of the counter in one of the field
 };
 
 std::span<const PpcntRow> ppcnt_rows();

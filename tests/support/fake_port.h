@@ -41,9 +41,9 @@ class FakePort : public model::PortControl {
         const bool up = settings_.admin_up && status_.cable_present;
         const bool changed = up != status_.up;
         status_.up = up;
-        status_.reason = up                       ? model::LinkDownReason::none
-                         : !settings_.admin_up    ? model::LinkDownReason::admin_down
-                                                  : model::LinkDownReason::no_cable;
+        status_.reason = up                    ? model::LinkDownReason::none
+                         : !settings_.admin_up ? model::LinkDownReason::admin_down
+                                               : model::LinkDownReason::no_cable;
         if (changed && listener_ != nullptr) listener_->link_changed(up);
     }
 

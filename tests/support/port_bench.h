@@ -2,12 +2,12 @@
 // Two ports on a link, with receivers that keep books of what they got.
 #pragma once
 
-#include <vector>
-
 #include "eth/link/link.h"
 #include "eth/mac/mac.h"
 #include "model/ports/frame.h"
 #include "model/sim/calendar.h"
+
+#include <vector>
 
 namespace cxsim::test {
 
@@ -26,7 +26,7 @@ class CountingReceiver : public model::FrameReceiver {
     std::uint64_t bytes = 0;
     std::uint64_t damaged = 0;
     model::Picoseconds last;
-    model::Picoseconds service;     ///< the host's time for a frame; 0: at once
+    model::Picoseconds service;  ///< the host's time for a frame; 0: at once
     model::Picoseconds busy_until;
     bool keeps = false;
     std::vector<model::FramePtr> kept;
@@ -60,8 +60,7 @@ inline model::PortSettings bench_settings(model::LinkModeMask modes) {
 class PortBench {
   public:
     explicit PortBench(model::LinkMode mode = model::LinkMode::speed_100g_4x,
-                       const eth::LinkConfig& link_config = {},
-                       model::FecMask fec = 0)
+                       const eth::LinkConfig& link_config = {}, model::FecMask fec = 0)
         : link(calendar, link_config, statistics),
           a(calendar, bench_mac_config("a"), pool, statistics),
           b(calendar, bench_mac_config("b"), pool, statistics) {

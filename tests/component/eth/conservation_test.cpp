@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every frame is delivered, dropped for a reason that has a counter, or in flight.
-#include <catch2/catch_test_macros.hpp>
-
 #include "eth/mac/mac.h"
 #include "model/base/random.h"
 #include "tests/support/port_bench.h"
+
+#include <catch2/catch_test_macros.hpp>
 
 using namespace cxsim;
 using model::LinkMode;
@@ -78,7 +78,9 @@ TEST_CASE("the books balance under errors, overload, oversize frames and cut lin
                 case 2:
                     bench.link.set_bit_error_ratio(1, random.below(4) == 0 ? 5e-4 : 1e-6);
                     break;
-                case 3: bench.send(9500); break;
+                case 3:
+                    bench.send(9500);
+                    break;
                 case 4:
                     settings = bench.b.settings();
                     settings.check_fcs = !settings.check_fcs;

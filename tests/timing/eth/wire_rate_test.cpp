@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The wire's arithmetic, and what a frame costs the simulation.
-#include <catch2/catch_test_macros.hpp>
-#include <catch2/matchers/catch_matchers_floating_point.hpp>
-
 #include "tests/support/allocations.h"
 #include "tests/support/port_bench.h"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_floating_point.hpp>
 
 using namespace cxsim;
 using Catch::Matchers::WithinRel;
@@ -36,8 +36,8 @@ Saturation saturate(LinkMode mode, std::uint32_t size, double bit_error_ratio = 
     const auto frames = bench.at_b.frames + bench.b.port_counters().rx_errors.value();
     const auto begin = bench.at_b.last;
     fill(20'000);
-    const auto passed = static_cast<double>(bench.at_b.frames +
-                                            bench.b.port_counters().rx_errors.value() - frames);
+    const auto passed =
+        static_cast<double>(bench.at_b.frames + bench.b.port_counters().rx_errors.value() - frames);
     return {passed / (bench.at_b.last - begin).seconds(),
             static_cast<double>(bench.calendar.executed() - events) / passed,
             test::g_allocations - allocations};

@@ -94,8 +94,7 @@ TEST_CASE("codewords drawn frame by frame fail as often as those drawn in bulk",
     Line line(LinkMode::speed_100g_4x, FecMode::rs_528_514, 5e-4);
     line.frames(400'000, 1518);
     line.process.account(line.at, line.phy);
-    const double expected =
-        FecStatistics(eth::facts_of(FecMode::rs_528_514), 5e-4).uncorrectable();
+    const double expected = FecStatistics(eth::facts_of(FecMode::rs_528_514), 5e-4).uncorrectable();
     const double blocks = static_cast<double>(line.codewords());
     CHECK_THAT(blocks, WithinRel(400'000.0 * 1538 / 640, 0.001));
     CHECK_THAT(count(line.phy.rs_uncorrectable_blocks) / blocks, WithinRel(expected, 0.05));
@@ -153,8 +152,8 @@ TEST_CASE("FireCode blocks are counted on their lanes", "[errors]") {
     line.process.account(model::milliseconds(100), line.phy);
     const FecStatistics statistics(eth::facts_of(FecMode::firecode), 1e-5);
     const double blocks = line.mode.line_rate.value * 0.1 / 2112;
-    const double bad = count(line.phy.fc_uncorrectable_blocks[0]) +
-                       count(line.phy.fc_uncorrectable_blocks[1]);
+    const double bad =
+        count(line.phy.fc_uncorrectable_blocks[0]) + count(line.phy.fc_uncorrectable_blocks[1]);
     CHECK_THAT(bad / blocks, WithinRel(statistics.uncorrectable(), 0.1));
     CHECK(line.phy.fc_corrected_blocks[0].value() > 0);
     CHECK(line.phy.fc_corrected_blocks[1].value() > 0);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eth/link/fec_code.h"
 
+#include "eth/link/error_process.h"
+#include "eth/link/sampling.h"
+
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_floating_point.hpp>
 
 #include <cmath>
-
-#include "eth/link/error_process.h"
-#include "eth/link/sampling.h"
 
 using namespace cxsim;
 using Catch::Matchers::WithinAbs;
@@ -25,12 +25,12 @@ TEST_CASE("codeword error ratios are the published binomial tails", "[fec]") {
         double codeword_error_ratio;
     };
     const Row rows[] = {
-        {FecMode::rs_528_514, 1e-5, 1.36e-15},  {FecMode::rs_528_514, 2.1e-5, 4.87e-13},
-        {FecMode::rs_528_514, 5e-5, 4.40e-10},  {FecMode::rs_528_514, 1e-4, 8.93e-8},
-        {FecMode::rs_528_514, 2.4e-4, 5.15e-5}, {FecMode::rs_528_514, 5e-4, 5.6e-3},
-        {FecMode::rs_528_514, 1e-3, 0.16},      {FecMode::rs_544_514, 1e-4, 1.36e-18},
+        {FecMode::rs_528_514, 1e-5, 1.36e-15},   {FecMode::rs_528_514, 2.1e-5, 4.87e-13},
+        {FecMode::rs_528_514, 5e-5, 4.40e-10},   {FecMode::rs_528_514, 1e-4, 8.93e-8},
+        {FecMode::rs_528_514, 2.4e-4, 5.15e-5},  {FecMode::rs_528_514, 5e-4, 5.6e-3},
+        {FecMode::rs_528_514, 1e-3, 0.16},       {FecMode::rs_544_514, 1e-4, 1.36e-18},
         {FecMode::rs_544_514, 2.2e-4, 2.24e-13}, {FecMode::rs_544_514, 2.4e-4, 8.15e-13},
-        {FecMode::rs_544_514, 3e-4, 2.14e-11},  {FecMode::rs_544_514, 5e-4, 2.79e-8},
+        {FecMode::rs_544_514, 3e-4, 2.14e-11},   {FecMode::rs_544_514, 5e-4, 2.79e-8},
         {FecMode::rs_544_514, 1e-3, 1.53e-4},
     };
     for (const Row& row : rows) {
@@ -77,8 +77,7 @@ TEST_CASE("drawn symbol and bit errors have the mean of the conditional distribu
     in_bulk = bulk.bits;
     single_bulk = bulk.single;
     CHECK_THAT(static_cast<double>(in_bulk), WithinRel(static_cast<double>(one_by_one), 0.01));
-    CHECK_THAT(static_cast<double>(single_bulk),
-               WithinRel(static_cast<double>(single_each), 0.03));
+    CHECK_THAT(static_cast<double>(single_bulk), WithinRel(static_cast<double>(single_each), 0.03));
     const CodewordErrors bad = statistics.draw_uncorrectable(random, 64);
     CHECK(bad.symbols >= 64 * 8);
 }

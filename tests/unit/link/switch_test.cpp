@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eth/link/switch.h"
 
+#include "tests/support/port_bench.h"
+
 #include <catch2/catch_test_macros.hpp>
 
 #include <memory>
-
-#include "tests/support/port_bench.h"
 
 using namespace cxsim;
 using model::LinkMode;
@@ -22,7 +22,8 @@ std::uint64_t station(unsigned i) {
 }
 
 struct SwitchBench {
-    explicit SwitchBench(eth::SwitchConfig config = {}) : network(calendar, prepare(config), pool, statistics) {
+    explicit SwitchBench(eth::SwitchConfig config = {})
+        : network(calendar, prepare(config), pool, statistics) {
         for (unsigned i = 0; i < network.ports(); ++i) {
             eth::MacConfig mac = test::bench_mac_config("a");
             mac.name = "station" + std::to_string(i);
@@ -145,7 +146,8 @@ TEST_CASE("a full table floods and counts", "[switch]") {
     CHECK(bench.received() == Counts{1, 1, 0, 1});
 }
 
-TEST_CASE("two senders to one port overflow its queue, and every copy is accounted for", "[switch]") {
+TEST_CASE("two senders to one port overflow its queue, and every copy is accounted for",
+          "[switch]") {
     eth::SwitchConfig config;
     config.queue_limit = model::Bytes{20'000};
     SwitchBench bench(config);

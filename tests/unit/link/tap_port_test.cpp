@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eth/link/tap_port.h"
 
-#include <sys/socket.h>
-#include <unistd.h>
+#include "eth/link/pcap_tap.h"
+#include "tests/support/port_bench.h"
 
 #include <catch2/catch_test_macros.hpp>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <cstdio>
-
-#include "eth/link/pcap_tap.h"
-#include "tests/support/port_bench.h"
 
 using namespace cxsim;
 using model::LinkMode;

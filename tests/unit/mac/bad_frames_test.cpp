@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a port makes of frames that no port of ours would send.
-#include <catch2/catch_test_macros.hpp>
-
 #include "eth/mac/mac.h"
 #include "tests/support/port_bench.h"
+
+#include <catch2/catch_test_macros.hpp>
 
 using namespace cxsim;
 using model::LinkMode;
@@ -111,7 +111,7 @@ TEST_CASE("a length field that disagrees with the frame is counted", "[mac]") {
     RawBench bench;
     eth::PortCounters& counters = bench.mac.port_counters();
     bench.send(60, false, 46);
-    bench.send(60, false, 3);    // padded
+    bench.send(60, false, 3);  // padded
     bench.send(114, false, 100);
     CHECK(counters.rx_in_range_length.value() == 0);
     bench.send(114, false, 99);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eth/mac/mac.h"
 
-#include <catch2/catch_test_macros.hpp>
-
 #include "tests/support/port_bench.h"
+
+#include <catch2/catch_test_macros.hpp>
 
 using namespace cxsim;
 using model::LinkMode;

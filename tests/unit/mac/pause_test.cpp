@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <catch2/catch_test_macros.hpp>
-
 #include "eth/mac/mac.h"
 #include "eth/wire/mac_control.h"
 #include "tests/support/port_bench.h"
+
+#include <catch2/catch_test_macros.hpp>
 
 using namespace cxsim;
 using eth::MacControl;
@@ -216,7 +216,8 @@ TEST_CASE("buffers by priority keep a flood of one from another", "[pause]") {
     const auto tagged = [&](unsigned priority) {
         model::FramePtr frame = bench.frame(1514, priority);
         eth::Ethernet(frame->bytes().data()).set_type(0x8100);
-        eth::VlanTag(frame->bytes().data() + 12).set_tci(static_cast<std::uint16_t>(priority << 13));
+        eth::VlanTag(frame->bytes().data() + 12)
+            .set_tci(static_cast<std::uint16_t>(priority << 13));
         bench.a.transmit(bench.calendar.now(), std::move(frame));
     };
     for (int i = 0; i < 200; ++i) tagged(0);

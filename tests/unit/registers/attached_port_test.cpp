@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Registers of a card that has a port behind them.
-#include <catch2/generators/catch_generators_range.hpp>
-
-#include <set>
-#include <string>
-
 #include "firmware_stub/registers/port_modes.h"
 #include "firmware_stub/registers/ppcnt_table.h"
 #include "tests/support/fake_port.h"
 #include "tests/unit/registers/register_bench.h"
+
+#include <catch2/generators/catch_generators_range.hpp>
+
+#include <set>
+#include <string>
 
 using namespace cxsim;
 using namespace cxsim::test;
@@ -30,7 +30,8 @@ struct AttachedBench {
     RegisterBench bench;
 };
 
-prm::Buffer<prm::ppcnt_reg> ppcnt(PpcntGroup group, std::uint32_t priority = 0, bool clear = false) {
+prm::Buffer<prm::ppcnt_reg> ppcnt(PpcntGroup group, std::uint32_t priority = 0,
+                                  bool clear = false) {
     using Reg = prm::ppcnt_reg;
     auto reg = port_register<Reg>();
     reg.view().set<Reg::grp>(static_cast<std::uint32_t>(group));
@@ -103,20 +104,19 @@ TEST_CASE("clearing a PPCNT group zeroes what it shows and leaves the port's cou
 TEST_CASE("the physical groups tell the time since they were cleared", "[ppcnt]") {
     AttachedBench attached;
     attached.bench.calendar.run_until(model::milliseconds(40));
-    for (const PpcntGroup group :
-         {PpcntGroup::physical_layer, PpcntGroup::physical_statistical}) {
+    for (const PpcntGroup group : {PpcntGroup::physical_layer, PpcntGroup::physical_statistical}) {
         auto reg = ppcnt(group, 0, true);
         REQUIRE(attached.bench.read(RegisterId::PPCNT, reg).ok());
         const auto set = reg.view().bytes<prm::ppcnt_reg::counter_set>();
         const auto before = model::load_be<std::uint64_t>(set.data());
-        CHECK(before == static_cast<std::uint64_t>(attached.bench.calendar.now().value) /
-                            1'000'000'000);
+        CHECK(before ==
+              static_cast<std::uint64_t>(attached.bench.calendar.now().value) / 1'000'000'000);
     }
     attached.bench.calendar.run_until(attached.bench.calendar.now() + model::milliseconds(25));
     auto reg = ppcnt(PpcntGroup::physical_layer);
     REQUIRE(attached.bench.read(RegisterId::PPCNT, reg).ok());
-    CHECK(model::load_be<std::uint64_t>(
-              reg.view().bytes<prm::ppcnt_reg::counter_set>().data()) == 25);
+    CHECK(model::load_be<std::uint64_t>(reg.view().bytes<prm::ppcnt_reg::counter_set>().data()) ==
+          25);
 }
 
 TEST_CASE("PTYS and PPLM show what the link came up with", "[registers]") {
@@ -285,7 +285,9 @@ TEST_CASE("PBMC and PPTB divide the receive buffer", "[registers]") {
         {{"more than there is",
           [](auto r) { r.template at<Pbmc::buffer>(1).template set<Buffer::size>(500U); }},
          {"xoff beyond the buffer",
-          [](auto r) { r.template at<Pbmc::buffer>(3).template set<Buffer::xoff_threshold>(1001U); }},
+          [](auto r) {
+              r.template at<Pbmc::buffer>(3).template set<Buffer::xoff_threshold>(1001U);
+          }},
          {"xon above xoff",
           [](auto r) { r.template at<Pbmc::buffer>(3).template set<Buffer::xon_threshold>(701U); }},
          {"extended port buffer",
@@ -338,8 +340,7 @@ TEST_CASE("PDDR tells why the link is down", "[registers]") {
     CHECK(opcode() == 1);
     auto good = port_register<Reg>();
     good.view().set<Reg::page_select>(1U);
-    check_register_refusals<Reg>(
-        attached.bench, RegisterId::PDDR, false, good,
-        {{"page 0", [](auto r) { r.template set<Reg::page_select>(0U); }},
-         {"port 2", [](auto r) { r.template set<Reg::local_port>(2U); }}});
+    check_register_refusals<Reg>(attached.bench, RegisterId::PDDR, false, good,
+                                 {{"page 0", [](auto r) { r.template set<Reg::page_select>(0U); }},
+                                  {"port 2", [](auto r) { r.template set<Reg::local_port>(2U); }}});
 }

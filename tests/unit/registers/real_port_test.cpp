@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Registers in front of a real port on a link with bit errors.
-#include <catch2/catch_test_macros.hpp>
-
-#include <cmath>
-
 #include "eth/link/link.h"
 #include "eth/mac/mac.h"
 #include "tests/unit/registers/register_bench.h"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <cmath>
 
 using namespace cxsim;
 using namespace cxsim::test;
@@ -54,9 +54,8 @@ struct LinkedBench {
             .template get<prm::pplm_reg::fec_mode_active>();
     }
     prm::Buffer<prm::ppcnt_reg> counters(std::uint32_t group) {
-        return read<prm::ppcnt_reg>(RegisterId::PPCNT, [&](auto view) {
-            view.template set<prm::ppcnt_reg::grp>(group);
-        });
+        return read<prm::ppcnt_reg>(
+            RegisterId::PPCNT, [&](auto view) { view.template set<prm::ppcnt_reg::grp>(group); });
     }
 
     RegisterBench bench;
@@ -80,9 +79,8 @@ TEST_CASE("the link comes up as long after the port as the card's data say", "[p
     calendar.run_until(begin + time);
     CHECK(bench.up());
     CHECK(bench.fec() == mask_of(model::FecMode::rs_528_514));
-    const auto ptys = bench.read<prm::ptys_reg>(RegisterId::PTYS, [](auto view) {
-        view.template set<prm::ptys_reg::proto_mask>(4U);
-    });
+    const auto ptys = bench.read<prm::ptys_reg>(
+        RegisterId::PTYS, [](auto view) { view.template set<prm::ptys_reg::proto_mask>(4U); });
     CHECK(ptys.view().get<prm::ptys_reg::eth_proto_oper>() == 1U << 20);  // 100GBASE-CR4
 
     bench.bench.firmware.set_port_admin(false);
