@@ -21,7 +21,7 @@ constexpr std::uint32_t kMergedSizeUnit = 256;  // tirc.lro_max_ip_payload_size
 }  // namespace
 
 Receiver::Receiver(const Pipeline& pipeline)
-    : pipeline_(pipeline), packet_(parser_), copy_(parser_) {}
+    : pipeline_(pipeline), packet_(parser_, &pipeline.frames), copy_(parser_) {}
 
 Receiver::~Receiver() {
     reset();
@@ -57,35 +57,34 @@ Picoseconds Receiver::receive(Picoseconds at, model::FramePtr frame) {
     origin.vport = kUplinkVport;
     packet_.take(std::move(frame), origin);
     pipeline_.steering.receive(packet_, deliveries_);
-    if (deliveries_.empty()) {
+    if (std::ranges::all_of(deliveries_, &Delivery::sniffer)) {
         ++counters_.steered_away;
-        if (deliveries_.drop_reason() != model::DropReason::action) {
+        if (deliveries_.drops() > 0 && deliveries_.drop_reason() != model::DropReason::action) {
             ++pipeline_.gate.receive_steering;
         }
-        packet_.drop();
-        return at;
     }
     Picoseconds finish = at;
-    for (std::size_t i = 0; i < deliveries_.size(); ++i) {
-        const Delivery& delivery = deliveries_[i];
-        auto& packet = static_cast<Packet&>(*delivery.packet);
+    const auto list = deliveries_.list();
+    for (std::size_t i = 0; i < list.size(); ++i) {
+        auto& packet = static_cast<Packet&>(*list[i].packet);
+        const auto wants = [&packet](const Delivery& other) { return other.packet == &packet; };
         // Queues strip tags each as they are told: all but the last get a copy.
-        if (i + 1 < deliveries_.size()) {
+        if (std::ranges::any_of(list.subspan(i + 1), wants)) {
             copy_.take(pipeline_.frames.copy(packet.frame()), origin);
-            finish = std::max(finish, deliver(at, copy_, delivery));
-            if (!copy_.empty()) copy_.drop();
+            finish = std::max(finish, deliver(at, copy_, list[i]));
+            copy_.drop();
         } else {
-            finish = std::max(finish, deliver(at, packet, delivery));
+            finish = std::max(finish, deliver(at, packet, list[i]));
         }
     }
-    if (!packet_.empty()) packet_.drop();
+    packet_.drop();
     return finish;
 }
 
 Picoseconds Receiver::deliver(Picoseconds at, model::FramePtr frame, const Delivery& delivery) {
     copy_.take(std::move(frame));
     const Picoseconds finish = deliver(at, copy_, delivery);
-    if (!copy_.empty()) copy_.drop();
+    copy_.drop();
     return finish;
 }
 
@@ -116,10 +115,7 @@ Picoseconds Receiver::deliver(Picoseconds at, Packet& packet, const Delivery& de
     view.set<prm::cqe64::rss_hash_type_l4>(choice.hash_type_l4);
     view.set<prm::cqe64::flow, prm::cqe64_flow::flow_tag>(delivery.flow_tag);
     view.set<prm::cqe64::ft_metadata>(delivery.metadata);
-    if (tir->view().get<prm::tirc::packet_merge_mask>() != 0 &&
-        merge(*tir, *rq, packet, report, at, cqe)) {
-        return at;
-    }
+    if (merge(merge_config(*tir), *rq, packet, report, at, cqe)) return at;
     report.write(view);
     const model::Frame& frame = packet.frame();
     std::array<std::byte, 4> fcs{};
@@ -141,25 +137,41 @@ Picoseconds Receiver::write(model::Rq& rq, Picoseconds at, Picoseconds arrival,
     return outcome.finish;
 }
 
-// Whether LRO took the packet: into a session, which the host sees when it is closed.
-bool Receiver::merge(const model::Tir& tir, model::Rq& rq, Packet& packet,
+LroConfig Receiver::merge_config(const model::Tir& tir) const {
+    const auto context = tir.view();
+    const std::uint32_t mask = context.get<prm::tirc::packet_merge_mask>();
+    LroConfig config;
+    if (mask == 0) return config;
+    config.ipv4 = (mask & kMergeIpv4) != 0;
+    config.ipv6 = (mask & kMergeIpv6) != 0;
+    config.max_bytes = context.get<prm::tirc::lro_max_ip_payload_size>() * kMergedSizeUnit;
+    config.max_counts_headers = pipeline_.options.lro_max_counts_headers;
+    config.timeout = model::microseconds(
+        static_cast<std::int64_t>(context.get<prm::tirc::lro_timeout_period_usecs>()));
+    config.timestamps = pipeline_.options.lro_timestamps;
+    config.merge_psh = pipeline_.options.lro_merge_psh;
+    config.min_mss = pipeline_.options.lro_min_mss;
+    return config;
+}
+
+// Whether LRO took the packet: into a session, which the host sees when it is closed. Sessions are
+// a queue's; when the TIR was modified, or another TIR wants it differently, the open ones end.
+bool Receiver::merge(const LroConfig& config, model::Rq& rq, Packet& packet,
                      const ReceiveReport& report, Picoseconds at, const model::Cqe& cqe) {
+    const bool wanted = config.ipv4 || config.ipv6;
+    if (!wanted && merging_.empty()) return false;
     auto place = merging_.find(rq.id.number);
     if (place == merging_.end()) {
-        const auto context = tir.view();
-        const std::uint32_t mask = context.get<prm::tirc::packet_merge_mask>();
-        LroConfig config;
-        config.ipv4 = (mask & kMergeIpv4) != 0;
-        config.ipv6 = (mask & kMergeIpv6) != 0;
-        config.max_bytes = context.get<prm::tirc::lro_max_ip_payload_size>() * kMergedSizeUnit;
-        config.max_counts_headers = pipeline_.options.lro_max_counts_headers;
-        config.timeout = model::microseconds(
-            static_cast<std::int64_t>(context.get<prm::tirc::lro_timeout_period_usecs>()));
-        config.timestamps = pipeline_.options.lro_timestamps;
-        config.merge_psh = pipeline_.options.lro_merge_psh;
-        config.min_mss = pipeline_.options.lro_min_mss;
+        if (!wanted) return false;
         place = merging_.emplace(rq.id.number, config).first;
     }
+    if (place->second.lro.config() != config) {
+        Merging& old = place->second;
+        while (const auto session = old.lro.oldest()) close(rq, old, *session, at);
+        watch(rq.id.number, old);
+        old.lro.configure(config);
+    }
+    if (!wanted) return false;
     Merging& merging = place->second;
     const Lro::Decision decision =
         merging.lro.offer(packet, report, pipeline_.queues.largest_packet(rq), at);

@@ -22,7 +22,8 @@ struct ReceiveCounters {
     std::uint64_t frames = 0;         ///< that the port handed over
     std::uint64_t bytes = 0;          ///< without FCS
     std::uint64_t vport_down = 0;     ///< dropped: the vport is down
-    std::uint64_t steered_away = 0;   ///< dropped by the flow tables: no rule, or one that drops
+    std::uint64_t steered_away = 0;   ///< dropped by the flow tables: no rule, or one that drops;
+                                      ///< a sniffer may have seen them
     std::uint64_t deliveries = 0;     ///< frames times destinations, LRO's merged ones included
     std::uint64_t no_queue = 0;       ///< deliveries dropped: the TIR leads to no queue
     std::uint64_t refused = 0;        ///< deliveries that the queue did not take (its counters say why)
@@ -66,7 +67,8 @@ class Receiver final : public model::FrameReceiver {
     model::Picoseconds write(model::Rq& rq, model::Picoseconds at, model::Picoseconds arrival,
                              std::span<const std::span<const std::byte>> pieces,
                              std::uint32_t synthetic, const model::Cqe& cqe);
-    bool merge(const model::Tir& tir, model::Rq& rq, Packet& packet, const ReceiveReport& report,
+    LroConfig merge_config(const model::Tir& tir) const;
+    bool merge(const LroConfig& config, model::Rq& rq, Packet& packet, const ReceiveReport& report,
                model::Picoseconds at, const model::Cqe& cqe);
     void close(model::Rq& rq, Merging& merging, std::uint8_t session, model::Picoseconds at);
     void watch(std::uint32_t rqn, Merging& merging);

@@ -28,7 +28,7 @@ struct Transmitter::Cursor {
 };
 
 Transmitter::Transmitter(const Pipeline& pipeline, Receiver& receiver)
-    : pipeline_(pipeline), receiver_(receiver), packet_(parser_) {}
+    : pipeline_(pipeline), receiver_(receiver), packet_(parser_, &pipeline.frames) {}
 
 unsigned Transmitter::priority_of(const model::Sq& sq) const {
     const std::uint32_t number = sq.view().get<prm::sqc::tis_num_0>();
@@ -162,23 +162,36 @@ void Transmitter::launch(Picoseconds ready, unsigned priority) {
         packet_.drop();
         return;
     }
-    if (pipeline_.steering.transmit_tables()) {
-        pipeline_.steering.transmit(packet_, deliveries_);
-        bool leaves = false;
-        for (const model::Delivery& delivery : deliveries_) {
-            if (delivery.kind == model::Delivery::Kind::wire) {
-                leaves = true;
-            } else {
-                receiver_.deliver(ready, pipeline_.frames.copy(packet_.frame()), delivery);
-            }
-        }
-        if (!leaves) {
-            ++counters_.steered_away;
-            packet_.drop();
-            return;
-        }
+    if (!pipeline_.steering.transmit_tables()) {
+        leave(ready, priority, packet_.release());
+        return;
     }
-    model::FramePtr frame = packet_.release();
+    using model::Delivery;
+    pipeline_.steering.transmit(packet_, deliveries_);
+    const auto list = deliveries_.list();
+    const auto on_wire = [](const Delivery& delivery) {
+        return delivery.kind == Delivery::Kind::wire;
+    };
+    if (std::ranges::none_of(list, on_wire)) ++counters_.steered_away;
+    for (const Delivery& delivery : list) {
+        if (on_wire(delivery)) continue;
+        const auto& packet = static_cast<const Packet&>(*delivery.packet);
+        receiver_.deliver(ready, pipeline_.frames.copy(packet.frame()), delivery);
+    }
+    for (std::size_t i = 0; i < list.size(); ++i) {
+        if (!on_wire(list[i])) continue;
+        auto& packet = static_cast<Packet&>(*list[i].packet);
+        const bool again = std::ranges::any_of(list.subspan(i + 1), [&](const Delivery& other) {
+            return on_wire(other) && other.packet == &packet;
+        });
+        leave(ready, priority,
+              again ? pipeline_.frames.copy(packet.frame()) : packet.release());
+    }
+    packet_.drop();
+}
+
+// Out of the vport and to the port.
+void Transmitter::leave(Picoseconds ready, unsigned priority, model::FramePtr frame) {
     model::VportTraffic& traffic = pipeline_.traffic;
     switch (cast_of(*frame)) {
         case Cast::unicast:

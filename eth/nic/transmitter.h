@@ -18,7 +18,7 @@ namespace cxsim::eth {
 class Receiver;
 
 struct TransmitCounters {
-    std::uint64_t frames = 0;          ///< given to the port
+    std::uint64_t frames = 0;          ///< given to the port (rules may send one packet twice)
     std::uint64_t bytes = 0;           ///< without FCS
     std::uint64_t segmented_wqes = 0;  ///< LSO
     std::uint64_t steered_away = 0;    ///< dropped by a flow table
@@ -49,6 +49,7 @@ class Transmitter final : public model::PacketSink {
                                    const SendOffloads& offloads, const Origin& origin,
                                    unsigned priority, model::Picoseconds& finish);
     void launch(model::Picoseconds ready, unsigned priority);
+    void leave(model::Picoseconds ready, unsigned priority, model::FramePtr frame);
 
     Pipeline pipeline_;
     Receiver& receiver_;

@@ -167,6 +167,11 @@ Lro::Decision Lro::offer(Packet& packet, const ReceiveReport& report, std::uint3
     return decision;
 }
 
+void Lro::configure(const LroConfig& config) {
+    CX_ASSERT(open_ == 0, "sessions of the old configuration are open");
+    config_ = config;
+}
+
 LroResult Lro::close(std::uint8_t index) {
     CX_ASSERT(index < kSessions && sessions_[index].open, "no such session");
     Session& session = sessions_[index];

@@ -37,6 +37,8 @@ struct LroConfig {
     bool merge_psh = false;      ///< lro_psh_flag: a pushed segment does not end the session.
     /// lro_min_mss_size: the first segment must carry that much (TCP payload).
     std::uint32_t min_mss = 0;
+
+    friend bool operator==(const LroConfig&, const LroConfig&) = default;
 };
 
 /// What the completion of a merged packet says, besides the report of its first packet.
@@ -70,6 +72,10 @@ class Lro {
     };
 
     explicit Lro(const LroConfig& config) : config_(config) {}
+
+    const LroConfig& config() const { return config_; }
+    /// For a TIR that was modified; no session may be open.
+    void configure(const LroConfig& config);
 
     /// `report` of examine() for this packet. `room`: bytes that a merged packet may have in a
     /// buffer of the queue; a session that opens remembers it. `now` never runs backwards. What

@@ -39,6 +39,7 @@ constexpr std::uint8_t kAnchorIp = 0x7;
 
 void Packet::take(model::FramePtr frame, const Origin& origin) {
     CX_ASSERT(frame_ == nullptr, "the packet still has a frame");
+    drop();
     frame_ = std::move(frame);
     std::byte* misc = key_.bytes.data() + Match::misc_parameters::kOffset / 8;
     static_assert(Misc::source_eswitch_owner_vhca_id::kOffset == 32);
@@ -56,6 +57,29 @@ void Packet::take(model::FramePtr frame, const Origin& origin) {
 
 model::FramePtr Packet::release() {
     return std::move(frame_);
+}
+
+void Packet::drop() {
+    frame_.reset();
+    for (; copies_used_ > 0; --copies_used_) copies_[copies_used_ - 1]->frame_.reset();
+}
+
+model::SteeredPacket* Packet::copy() {
+    Packet& owner = *original_;
+    if (owner.pool_ == nullptr || owner.copies_used_ == kMaxCopies) return nullptr;
+    if (owner.copies_used_ == owner.copies_.size()) {
+        owner.copies_.push_back(std::make_unique<Packet>(*config_));
+        owner.copies_.back()->original_ = &owner;
+    }
+    Packet& twin = *owner.copies_[owner.copies_used_++];
+    twin.frame_ = owner.pool_->copy(*frame_);
+    twin.headers_ = headers_;
+    twin.key_ = key_;
+    twin.used_ = used_;
+    twin.reg_b_ = reg_b_;
+    twin.stale_ = stale_;
+    twin.key_stale_ = key_stale_;
+    return &twin;
 }
 
 const Headers& Packet::headers() {
@@ -82,6 +106,7 @@ std::uint32_t Packet::l2_end() {
 bool Packet::insert_at(std::uint32_t offset, std::span<const std::byte> data) {
     const auto bytes = static_cast<std::uint32_t>(data.size());
     if (bytes > frame_->headroom() || offset > frame_->stored()) return false;
+    if (frame_->size() + bytes > model::FramePool::kMaxFrame) return false;
     frame_->grow_front(bytes);
     std::byte* front = frame_->bytes().data();
     std::memmove(front, front + bytes, offset);

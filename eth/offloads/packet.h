@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // A frame with its headers found, as flow tables and offloads work on it. One object serves many
-// frames one after the other; nothing is allocated.
+// frames one after the other; nothing is allocated, but for the first copies.
 #pragma once
 
 #include "eth/offloads/flow_key.h"
 #include "eth/offloads/headers.h"
 #include "model/ports/frame.h"
+#include "model/steering/deliveries.h"
 #include "model/steering/flow_key.h"
 #include "model/steering/steered_packet.h"
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <vector>
 
 namespace cxsim::eth {
 
@@ -25,15 +28,22 @@ struct Origin {
 
 class Packet final : public model::SteeredPacket {
   public:
-    /// `config` must outlive the packet; it may change between frames.
-    explicit Packet(const ParserConfig& config) : config_(&config) {}
+    /// Copies of one frame: as many as there can be destinations.
+    static constexpr std::size_t kMaxCopies = model::Deliveries::kCapacity;
+
+    /// `config` must outlive the packet; it may change between frames. Without a pool there are no
+    /// copies; it must outlive the packet, too.
+    explicit Packet(const ParserConfig& config, model::FramePool* pool = nullptr)
+        : config_(&config), pool_(pool) {}
+    Packet(const Packet&) = delete;
+    Packet& operator=(const Packet&) = delete;
 
     /// Takes the frame and parses it. An earlier frame must have been released.
     void take(model::FramePtr frame, const Origin& origin = {});
-    /// Gives the frame away; the packet is empty then.
+    /// Gives the frame away; the packet is empty then. Copies stay until drop() or the next take().
     model::FramePtr release();
-    /// Drops the frame (back to its pool).
-    void drop() { release(); }
+    /// Drops the frame and all copies (back to their pool).
+    void drop();
 
     bool empty() const { return frame_ == nullptr; }
     model::Frame& frame() { return *frame_; }
@@ -58,6 +68,8 @@ class Packet final : public model::SteeredPacket {
     bool decapsulate() override;
     bool reformat(std::uint8_t type, std::uint8_t parameter_0, std::uint8_t parameter_1,
                   std::span<const std::byte> data) override;
+    /// Belongs to the packet that was steered: a copy's copy, too. Its frame may be released.
+    model::SteeredPacket* copy() override;
 
   private:
     /// Where a field of the PRM's numbers is: a word of 1, 2 or 4 bytes in the frame, or a metadata
@@ -89,6 +101,7 @@ class Packet final : public model::SteeredPacket {
     void structure_changed() { stale_ = key_stale_ = true; }
 
     const ParserConfig* config_;
+    model::FramePool* pool_;
     model::FramePtr frame_;
     Headers headers_;
     model::FlowKey key_;
@@ -96,6 +109,9 @@ class Packet final : public model::SteeredPacket {
     std::uint32_t reg_b_ = 0;
     bool stale_ = false;      // headers_
     bool key_stale_ = false;  // key_
+    Packet* original_ = this;  // owns this copy; itself if it is none
+    std::vector<std::unique_ptr<Packet>> copies_;  // kept for later frames
+    std::size_t copies_used_ = 0;
 };
 
 }  // namespace cxsim::eth

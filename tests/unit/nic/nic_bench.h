@@ -4,6 +4,7 @@
 
 #include "eth/nic/receiver.h"
 #include "eth/nic/transmitter.h"
+#include "tests/support/steering_bench.h"
 #include "tests/unit/queues/queue_bench.h"
 
 #include <utility>
@@ -87,26 +88,39 @@ struct NicBench : QueueBench {
         engines.started(*rq);
         tir = resources.tirs.create();
         tir->view().set<prm::tirc::inline_rqn>(rq->id.number);
-        FlowTable& table = *resources.flow_tables.create();
-        table.table_type = 0;
-        steering.table_created(table);
+        RuleSpec rule;
+        rule.action = model::flow_action::kForward;
+        rule.flow_tag = 0x1234;
+        rule.destinations = {{model::DestinationType::tir, tir->id.number}};
+        set_root(FlowTableType::nic_rx, table(FlowTableType::nic_rx, rule));
+    }
+    /// A table whose one rule takes every packet.
+    std::uint32_t table(FlowTableType type, const RuleSpec& rule) {
+        FlowTable& made = *resources.flow_tables.create();
+        made.table_type = static_cast<std::uint8_t>(type);
+        steering.table_created(made);
         FlowGroup& group = *resources.flow_groups.create();
-        group.table = table.id.number;
+        group.table = made.id.number;
         group.match_criteria.resize(prm::fte_match_param::kBytes);
-        table.groups[0] = group.id.number;
+        made.groups[0] = group.id.number;
         steering.group_created(group);
-        std::vector<std::byte> context(prm::flow_context::kBytes + 8);
-        const prm::View<prm::flow_context> view(context);
-        view.set<prm::flow_context::action>(4U);  // forward
-        view.set<prm::flow_context::flow_tag>(0x1234U);
-        view.set<prm::flow_context::destination_list_size>(1U);
-        const prm::View<prm::dest_format_struct> destination(
-            std::span<std::byte>(context).subspan(prm::flow_context::kBytes));
-        destination.set<prm::dest_format_struct::destination_type>(2U);  // TIR
-        destination.set<prm::dest_format_struct::destination_id>(tir->id.number);
-        group.entries[0] = {context, {}};
+        group.entries[0] = {rule.context(), {}};
         steering.entry_set(group, 0);
-        steering.set_root(FlowTableType::nic_rx, table.id.number);
+        return made.id.number;
+    }
+    void set_root(FlowTableType type, std::uint32_t number) { steering.set_root(type, number); }
+    /// A header rewrite of one action: set `field` to `data`.
+    std::uint32_t rewrite_of(FlowTableType type, std::uint32_t field, std::uint32_t length,
+                             std::uint32_t data) {
+        ModifyHeader& made = *resources.modify_headers.create();
+        made.table_type = static_cast<std::uint8_t>(type);
+        made.actions.resize(prm::set_action_in::kBytes);
+        const prm::View<prm::set_action_in> action(made.actions);
+        action.set<prm::set_action_in::action_type>(1U);
+        action.set<prm::set_action_in::field>(field);
+        action.set<prm::set_action_in::length>(length);
+        action.set<prm::set_action_in::data>(data);
+        return made.id.number;
     }
     FramePtr frame_of(std::span<const std::byte> bytes) {
         FramePtr frame = frames.make(static_cast<std::uint32_t>(bytes.size()));

@@ -9,6 +9,7 @@ namespace cxsim::test {
 namespace {
 
 using Cqe64 = prm::cqe64;
+using namespace model::flow_action;
 
 // A packet with right checksums.
 std::vector<std::byte> checked(std::vector<std::byte> packet) {
@@ -110,6 +111,123 @@ TEST_CASE("when the buffers run out the frame is lost, and each frame is account
     CHECK(counters.refused == 2);
     CHECK(bench.counters().received == 3);
     CHECK(bench.counters().receive_no_buffer == 2);
+    CHECK(bench.frames.in_use() == 0);
+}
+
+TEST_CASE("a frame that only a sniffer took counts as discarded by steering", "[receive]") {
+    NicBench bench;
+    bench.open_receive();
+    RuleSpec look;
+    look.action = kForward;
+    look.destinations = {{model::DestinationType::tir, bench.tir->id.number}};
+    bench.set_root(FlowTableType::sniffer_rx, bench.table(FlowTableType::sniffer_rx, look));
+    RuleSpec drop;
+    const std::uint32_t dropping = bench.table(FlowTableType::nic_rx, drop);
+    const auto packet = checked(ipv4_packet(17, 200));
+
+    bench.receiver.receive(bench.calendar.now(), bench.frame_of(packet));
+    CHECK(bench.receiver.counters().deliveries == 2);
+    CHECK(bench.receiver.counters().steered_away == 0);
+
+    bench.set_root(FlowTableType::nic_rx, dropping);
+    bench.receiver.receive(bench.calendar.now(), bench.frame_of(packet));
+    CHECK(bench.receiver.counters().deliveries == 3);
+    CHECK(bench.receiver.counters().steered_away == 1);
+    CHECK(bench.gate.receive_steering == 0);  // a rule wanted it so
+
+    bench.steering.set_root(FlowTableType::nic_rx, std::nullopt);
+    bench.receiver.receive(bench.calendar.now(), bench.frame_of(packet));
+    bench.run();
+    CHECK(bench.receiver.counters().deliveries == 4);
+    CHECK(bench.receiver.counters().steered_away == 2);
+    CHECK(bench.gate.receive_steering == 1);
+    for (std::size_t i = 0; i < 4; ++i) CHECK(bench.received(i, packet.size()) == packet);
+    CHECK(bench.frames.in_use() == 0);
+}
+
+TEST_CASE("a sniffer sees the frame as it came, the queue as the rules made it", "[receive]") {
+    NicBench bench;
+    bench.open_receive();
+    RuleSpec look;
+    look.action = kForward;
+    look.destinations = {{model::DestinationType::tir, bench.tir->id.number}};
+    bench.set_root(FlowTableType::sniffer_rx, bench.table(FlowTableType::sniffer_rx, look));
+    RuleSpec edit = look;
+    edit.action = kForward | kVlanPush;
+    edit.push = 0x8100'6005;
+    bench.set_root(FlowTableType::nic_rx, bench.table(FlowTableType::nic_rx, edit));
+    const auto packet = checked(ipv4_packet(17, 200));
+    auto tagged = packet;
+    const std::byte tag[] = {std::byte{0x81}, std::byte{0}, std::byte{0x60}, std::byte{5}};
+    tagged.insert(tagged.begin() + 12, std::begin(tag), std::end(tag));
+    for (std::size_t i = 0; i < 2; ++i) {
+        bench.receiver.receive(bench.calendar.now(), bench.frame_of(packet));
+        bench.run();
+        CHECK(bench.received(2 * i, packet.size()) == packet);
+        CHECK(bench.received(2 * i + 1, tagged.size()) == tagged);
+    }
+    CHECK(bench.steering.counters().copies == 2);
+    CHECK(bench.frames.in_use() == 0);
+    CHECK(bench.frames.allocations() == 2);  // the second frame found both in the pool
+}
+
+TEST_CASE("register B of a rule's rewrite is in the completion", "[receive]") {
+    NicBench bench;
+    bench.open_receive();
+    RuleSpec rule;
+    rule.action = kForward | kModifyHeader;
+    rule.destinations = {{model::DestinationType::tir, bench.tir->id.number}};
+    rule.modify_header = bench.rewrite_of(FlowTableType::nic_rx, 0x50, 0, 0xcafe0001);
+    bench.set_root(FlowTableType::nic_rx, bench.table(FlowTableType::nic_rx, rule));
+    bench.receiver.receive(bench.calendar.now(), bench.frame_of(checked(ipv4_packet(17, 200))));
+    bench.run();
+    const auto cqe = bench.poll_cq(bench.completions);
+    REQUIRE(cqe);
+    CHECK(prm::ConstView<Cqe64>(cqe->bytes).get<Cqe64::ft_metadata>() == 0xcafe0001);
+}
+
+TEST_CASE("merging follows a TIR that is modified", "[receive]") {
+    NicBench bench;
+    bench.open_receive();
+    bench.rq->view().set<prm::rqc::wq, prm::wq::wq_type>(3U);  // 64 strides of 64 bytes
+    bench.rq->view().set<prm::rqc::wq, prm::wq::log_wqe_num_of_strides>(0xdU);
+    const auto tirc = bench.tir->view();
+    tirc.set<prm::tirc::packet_merge_mask>(1U);
+    tirc.set<prm::tirc::lro_max_ip_payload_size>(12U);
+    tirc.set<prm::tirc::lro_timeout_period_usecs>(32U);
+    std::uint8_t sequence = 0;
+    const auto segment = [&] {
+        auto packet = ipv4_packet(6, 256);
+        packet[14 + 20 + 6] = std::byte{sequence++};  // counts 256 bytes
+        return checked(packet);
+    };
+    const auto receive = [&] {
+        bench.receiver.receive(bench.calendar.now(), bench.frame_of(segment()));
+    };
+    const auto segments_of_next = [&] {
+        const auto cqe = bench.poll_cq(bench.completions);
+        REQUIRE(cqe);
+        return prm::ConstView<Cqe64>(cqe->bytes).get<Cqe64::lro_num_seg>();
+    };
+    receive();
+    receive();
+    CHECK(bench.receiver.counters().merged_packets == 0);
+
+    tirc.set<prm::tirc::packet_merge_mask>(0U);
+    receive();  // what was being merged comes first
+    bench.run(microseconds(5));
+    CHECK(bench.receiver.counters().merged_packets == 1);
+    CHECK(bench.receiver.counters().merged_frames == 2);
+    CHECK(segments_of_next() == 2);
+    CHECK(segments_of_next() <= 1);
+
+    tirc.set<prm::tirc::packet_merge_mask>(1U);
+    tirc.set<prm::tirc::lro_timeout_period_usecs>(8U);
+    receive();
+    receive();
+    bench.run(microseconds(20));
+    CHECK(bench.receiver.counters().merged_packets == 2);
+    CHECK(segments_of_next() == 2);
     CHECK(bench.frames.in_use() == 0);
 }
 

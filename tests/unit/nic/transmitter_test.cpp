@@ -181,5 +181,73 @@ TEST_CASE("a frame that no port takes and a host that refuses end in error compl
     CHECK(other.transmitter.counters().gather_failures == 1);
 }
 
+TEST_CASE("the wire and the sniffer get the packet as the transmit rules made it", "[transmit]") {
+    using namespace model::flow_action;
+    NicBench bench;
+    bench.open_receive();
+    RuleSpec edit;
+    edit.action = kAllow | kVlanPush;
+    edit.push = 0x8100'6005;
+    bench.set_root(FlowTableType::nic_tx, bench.table(FlowTableType::nic_tx, edit));
+    const auto packet = ipv4_packet(17, 100);
+    auto tagged = packet;
+    const std::byte tag[] = {std::byte{0x81}, std::byte{0}, std::byte{0x60}, std::byte{5}};
+    tagged.insert(tagged.begin() + 12, std::begin(tag), std::end(tag));
+    bench.send(kSend, NicBench::ethernet_segment({}, kNoFlags) + bench.buffer(packet));
+    REQUIRE(bench.port.sent.size() == 1);
+    CHECK(bench.sent(0) == tagged);
+
+    // A sniffer whose rule edits gets a copy; what leaves stays as it is.
+    RuleSpec look;
+    look.action = kForward | kVlanPop;
+    look.destinations = {{model::DestinationType::tir, bench.tir->id.number}};
+    bench.set_root(FlowTableType::sniffer_tx, bench.table(FlowTableType::sniffer_tx, look));
+    bench.send(kSend, NicBench::ethernet_segment({}, kNoFlags) + bench.buffer(packet));
+    REQUIRE(bench.port.sent.size() == 2);
+    CHECK(bench.sent(1) == tagged);
+    CHECK(bench.received(0, packet.size()) == packet);
+    CHECK(bench.traffic.transmitted_eth_unicast.octets == 2 * tagged.size());
+    bench.port.sent.clear();
+    CHECK(bench.frames.in_use() == 0);
+}
+
+TEST_CASE("a packet that two tables allow leaves twice, as each made it", "[transmit]") {
+    using namespace model::flow_action;
+    NicBench bench;
+    RuleSpec allow;
+    allow.action = kAllow;
+    RuleSpec edit;
+    edit.action = kAllow | kVlanPush;
+    edit.push = 0x8100'6005;
+    using model::DestinationType;
+    RuleSpec both;
+    both.action = kForward;
+    both.destinations = {
+        {DestinationType::flow_table, bench.table(FlowTableType::nic_tx, allow)},
+        {DestinationType::flow_table, bench.table(FlowTableType::nic_tx, edit)},
+        {DestinationType::flow_table, bench.table(FlowTableType::nic_tx, allow)},
+    };
+    bench.set_root(FlowTableType::nic_tx, bench.table(FlowTableType::nic_tx, both));
+    const auto packet = ipv4_packet(17, 100);
+    bench.send(kSend, NicBench::ethernet_segment({}, kNoFlags) + bench.buffer(packet));
+    REQUIRE(bench.port.sent.size() == 3);
+    CHECK(bench.sent(0) == packet);
+    CHECK(bench.sent(1).size() == packet.size() + 4);
+    CHECK(bench.sent(2) == packet);
+    CHECK(bench.transmitter.counters().frames == 3);
+    bench.port.sent.clear();
+    CHECK(bench.frames.in_use() == 0);
+}
+
+TEST_CASE("a transmit rule that drops lets nothing out", "[transmit]") {
+    NicBench bench;
+    bench.set_root(FlowTableType::nic_tx, bench.table(FlowTableType::nic_tx, RuleSpec{}));
+    bench.send(kSend, NicBench::ethernet_segment(ipv4_packet(17, 100), kNoFlags));
+    CHECK(bench.port.sent.empty());
+    CHECK(bench.transmitter.counters().steered_away == 1);
+    CHECK(bench.poll_cq(bench.completions));
+    CHECK(bench.frames.in_use() == 0);
+}
+
 }  // namespace
 }  // namespace cxsim::test

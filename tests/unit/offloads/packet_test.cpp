@@ -152,6 +152,76 @@ TEST_CASE("parts of fields, sums and copies", "[packet]") {
     CHECK(packet.metadata_b() == 0);
 }
 
+TEST_CASE("a copy has frame, key and metadata, and goes its own way", "[packet]") {
+    PacketBench bench;
+    Packet packet(bench.config, &bench.pool);
+    const Bytes frame = named("tcp over ipv4");
+    packet.take(make_frame(bench.pool, frame, 100), {.vport = 7, .reg_a = 0xaaaa});
+    REQUIRE(packet.set_field(kRegC0, 0, 0, 0x1234));
+    REQUIRE(packet.set_field(kRegB, 0, 0, 0x5678));
+    auto* twin = static_cast<Packet*>(packet.copy());
+    REQUIRE(twin != nullptr);
+    CHECK(content_of(twin->frame()) == frame);
+    CHECK(twin->bytes() == packet.bytes());
+    CHECK(twin->metadata_b() == 0x5678);
+    CHECK(twin->key().bytes == packet.key().bytes);
+
+    REQUIRE(twin->set_field(kSipv4, 0, 0, 0x01020304));
+    REQUIRE(twin->push_vlan(0x8100, 5));
+    REQUIRE(packet.set_field(kTcpDport, 0, 16, 99));
+    CHECK(number(content_of(twin->frame()), 26 + 4, 4) == 0x01020304);
+    CHECK(number(content_of(packet.frame()), 26, 4) == number(frame, 26, 4));
+    CHECK(number(content_of(twin->frame()), 36 + 4, 2) == number(frame, 36, 2));
+    CHECK(right_frame(content_of(twin->frame())));
+
+    // A copy of the copy is the first packet's, too, and outlives the frame that goes.
+    auto* third = static_cast<Packet*>(twin->copy());
+    REQUIRE(third != nullptr);
+    packet.release().reset();
+    CHECK(content_of(third->frame()) == content_of(twin->frame()));
+    CHECK(bench.pool.in_use() == 2);
+    packet.drop();
+    CHECK(bench.pool.in_use() == 0);
+}
+
+TEST_CASE("copies are used again and end somewhere", "[packet]") {
+    PacketBench bench;
+    Packet packet(bench.config, &bench.pool);
+    const Bytes frame = named("tcp over ipv4");
+    packet.take(make_frame(bench.pool, frame));
+    const void* first = packet.copy();
+    packet.drop();
+    const std::uint64_t allocations = bench.pool.allocations();
+    for (int i = 0; i < 10; ++i) {
+        packet.take(make_frame(bench.pool, frame));
+        CHECK(packet.copy() == first);
+        packet.release();
+    }
+    packet.drop();
+    CHECK(bench.pool.allocations() == allocations);
+
+    packet.take(make_frame(bench.pool, frame));
+    for (std::size_t i = 0; i < Packet::kMaxCopies; ++i) REQUIRE(packet.copy() != nullptr);
+    CHECK(packet.copy() == nullptr);
+    packet.drop();
+    CHECK(bench.pool.in_use() == 0);
+
+    bench.take(frame);
+    CHECK(bench.packet.copy() == nullptr);  // no pool
+}
+
+TEST_CASE("tags do not make a frame longer than any frame", "[packet]") {
+    PacketBench bench;
+    Packet packet(bench.config, &bench.pool);
+    Bytes frame = named("tcp over ipv4");
+    frame.resize(model::FramePool::kMaxFrame - 2);
+    packet.take(make_frame(bench.pool, frame));
+    CHECK_FALSE(packet.push_vlan(0x8100, 5));
+    CHECK(content_of(packet.frame()) == frame);
+    CHECK(packet.copy() != nullptr);
+    packet.drop();
+}
+
 TEST_CASE("edits that cannot be are refused and change nothing", "[packet]") {
     PacketBench bench;
     bench.take(named("tcp over ipv4"));
