@@ -9,6 +9,7 @@
 #include <spdlog/spdlog.h>
 
 #include "firmware_stub/boot/firmware.h"
+#include "model/params/value.h"
 #include "model/prm/command.h"
 #include "scenarios/cli/options.h"
 
@@ -58,6 +59,14 @@ int run_serve(const Arguments& arguments) {
         "KEY=VALUE: override a value of the cards' data, e.g. timing.command.query=5us")(
         "record", po::value<std::string>(),
         "write what the driver does to this file, FILE.cardN each if there are several cards")(
+        "wire", po::value<std::string>()->default_value("auto"),
+        "none, link (two cards back to back), switch, or auto: by the number of cards and TAPs")(
+        "tap", po::value<std::vector<std::string>>()->composing(),
+        "a TAP device of this host at the switch; made if it does not exist")(
+        "delay", po::value<std::string>()->default_value("10ns"), "one-way delay of each link")(
+        "ber", po::value<double>()->default_value(0), "bit error ratio of each link, to 1e-3")(
+        "pcap", po::value<std::string>(),
+        "capture what passes the cards' ports into PREFIX.cardN.pcap, in simulated time")(
         "host", po::value<std::string>()->default_value("broadwell_e5_2630v4"), "host profile")(
         "trace-messages", "log every vfio-user message");
     po::variables_map values;
@@ -106,7 +115,17 @@ int run_serve(const Arguments& arguments) {
         }
         spdlog::info("{}: {} at {}", setup.name, setup.model, sockets[i]);
     }
-    loop.connect();
+    NetworkSetup network;
+    network.topology = parse_topology(values["wire"].as<std::string>());
+    network.delay = model::parse_time(values["delay"].as<std::string>());
+    network.bit_error_ratio = values["ber"].as<double>();
+    if (network.bit_error_ratio < 0 || network.bit_error_ratio > eth::Link::kMaxBitErrorRatio) {
+        throw UsageError("--ber wants a ratio from 0 to 1e-3");
+    }
+    network.seed = values["seed"].as<std::uint64_t>();
+    if (values.count("tap") != 0) network.taps = values["tap"].as<std::vector<std::string>>();
+    if (values.count("pcap") != 0) network.pcap_prefix = values["pcap"].as<std::string>();
+    loop.connect(network);
     if (values.count("control") != 0) loop.open_control(values["control"].as<std::string>());
     loop.run();
     return 0;

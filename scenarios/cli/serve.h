@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "model/sim/kernel.h"
 #include "pcie/vfio_user/server.h"
 #include "scenarios/prm_tools/card_tap.h"
@@ -101,13 +103,14 @@ class ServeLoop {
 
     void add(const CardSetup& setup, const std::string& socket);
     void open_control(const std::string& path);
-    /// Joins the cards: two back to back; a single one stays without a cable.
-    void connect();
+    /// Joins the cards' ports, once all are added. Throws std::runtime_error.
+    void connect(const NetworkSetup& setup);
     /// Records the card that was added as number `index`.
     void record(std::size_t index, const std::string& path);
     /// Until SIGINT or SIGTERM, or `until` of simulated time.
     void run();
-    /// What `ctl` asks for: "status".
+    /// What `ctl` asks for, see serve_answers.cpp. JSON; an object with "error" for what is not
+    /// understood.
     std::string answer(const std::string& question);
     std::vector<std::unique_ptr<ServedCard>>& cards() { return cards_; }
     model::Kernel& kernel() { return kernel_; }
@@ -115,7 +118,12 @@ class ServeLoop {
   private:
     void synchronise();
     void serve_control();
-    std::string fail_firmware(const std::string& question);
+    using Words = std::vector<std::string>;
+    nlohmann::ordered_json status();
+    nlohmann::ordered_json card_status(ServedCard& served);
+    nlohmann::ordered_json fail_firmware(const Words& words);
+    nlohmann::ordered_json change_link(const Words& words);
+    Card& card_named(const std::string& number);
     void watch(const std::string& question, vfio_user::UniqueFd client);
     void feed_watchers();
     void wait();

@@ -15,7 +15,6 @@
 #include <nlohmann/json.hpp>
 #include <spdlog/spdlog.h>
 
-#include "model/prm/command.h"
 #include "scenarios/cli/serve.h"
 
 namespace cxsim::scenarios {
@@ -96,8 +95,10 @@ void ServeLoop::add(const CardSetup& setup, const std::string& socket) {
     cards_.push_back(std::move(card));
 }
 
-void ServeLoop::connect() {
-    if (cards_.size() == 2) network_.join(cards_[0]->card(), cards_[1]->card());
+void ServeLoop::connect(const NetworkSetup& setup) {
+    std::vector<Card*> cards;
+    for (const auto& served : cards_) cards.push_back(&served->card());
+    network_.connect(cards, setup);
 }
 
 void ServeLoop::open_control(const std::string& path) {
@@ -129,9 +130,11 @@ void ServeLoop::wait() {
     const model::Picoseconds now = clock_.now();
     const model::Picoseconds next = std::min(kernel_.next_activity(), now + kIdle);
     const std::int64_t ns = std::max<std::int64_t>(0, (next - now).value / 1000);
-    pollfd fds[2] = {{server_.epoll_fd(), POLLIN, 0}, {control_.get(), POLLIN, 0}};
+    // poll ignores negative descriptors: no control socket.
+    std::vector<pollfd> fds{{server_.epoll_fd(), POLLIN, 0}, {control_.get(), POLLIN, 0}};
+    for (const auto& tap : network_.taps()) fds.push_back({tap->fd(), POLLIN, 0});
     const timespec timeout{ns / 1'000'000'000, ns % 1'000'000'000};
-    ::ppoll(fds, control_.get() >= 0 ? 2 : 1, &timeout, nullptr);
+    ::ppoll(fds.data(), fds.size(), &timeout, nullptr);
     if (control_.get() >= 0 && (fds[1].revents & POLLIN) != 0) serve_control();
 }
 
@@ -148,7 +151,7 @@ void ServeLoop::run() {
         }
         const auto handled = server_.dispatch();
         feed_watchers();
-        const bool behind = kernel_.now() + kSlice < clock_.now();
+        const bool behind = network_.pump() || kernel_.now() + kSlice < clock_.now();
         if (!behind && (!handled.ok() || handled.value() == 0)) wait();
     }
     if (!control_path_.empty()) ::unlink(control_path_.c_str());
@@ -198,69 +201,6 @@ void ServeLoop::serve_control() {
         if (n <= 0) break;
         sent += static_cast<std::size_t>(n);
     }
-}
-
-// "fail CARD SYNDROME": the card's firmware dies with a health syndrome of the PRM.
-std::string ServeLoop::fail_firmware(const std::string& question) {
-    std::size_t card = 0;
-    int syndrome = 0;
-    if (std::sscanf(question.c_str(), "fail %zu %i", &card, &syndrome) != 2 ||
-        card >= cards_.size() || syndrome <= 0 || syndrome > 0xff) {
-        return nlohmann::ordered_json{{"error", "fail CARD SYNDROME, e.g. fail 0 0x1"}}.dump() + "\n";
-    }
-    synchronise();
-    cards_[card]->card().firmware().raise_internal_error(model::FunctionId{0},
-                                                         static_cast<std::uint8_t>(syndrome), 0);
-    return nlohmann::ordered_json{{"failed", card}, {"syndrome", syndrome}}.dump() + "\n";
-}
-
-std::string ServeLoop::answer(const std::string& question) {
-    nlohmann::ordered_json state;
-    if (question.rfind("fail", 0) == 0) return fail_firmware(question);
-    if (question != "status") {
-        return nlohmann::ordered_json{{"error", "unknown question: " + question}}.dump() + "\n";
-    }
-    state["simulated_seconds"] = kernel_.now().seconds();
-    state["wall_seconds"] = clock_.now().seconds();
-    state["events_executed"] = kernel_.calendar().executed();
-    for (const auto& served : cards_) {
-        Card& card = served->card();
-        firmware_stub::Firmware& firmware = card.firmware();
-        firmware_stub::FunctionState& function = firmware.function(model::FunctionId{0});
-        nlohmann::ordered_json entry;
-        entry["card"] = card.setup().model;
-        entry["socket"] = served->socket();
-        entry["connected"] = served->function().connected();
-        entry["connections"] = served->function().connections();
-        entry["phase"] = to_string(function.phase());
-        entry["objects"] = function.resources().census();
-        entry["objects_total"] = function.resources().total();
-        entry["pages_held"] = function.pages().held();
-        entry["pages_used"] = function.pages().used();
-        entry["commands_in_flight"] = function.commands().in_flight();
-        entry["commands_accepted"] = firmware.counters().accepted;
-        entry["commands_refused"] = firmware.counters().refused;
-        entry["commands_unimplemented"] = firmware.counters().unimplemented;
-        entry["delivery_errors"] = function.commands().counters().delivery_errors;
-        entry["health_syndrome"] = function.health_syndrome;
-        const InterruptTimes::Summary times = served->function().times().summary();
-        entry["interrupt_to_doorbell"] = {{"samples", times.count},
-                                          {"median_us", times.median_us},
-                                          {"min_us", times.min_us},
-                                          {"max_us", times.max_us}};
-        entry["driver"] = function.driver_version;
-        nlohmann::ordered_json commands = nlohmann::ordered_json::array();
-        for (const auto& [opcode, statistics] : firmware.opcode_statistics()) {
-            commands.push_back({{"opcode", prm::opcode_name(opcode)},
-                                {"count", statistics.count},
-                                {"refused", statistics.refused},
-                                {"mean_us", statistics.total.microseconds() /
-                                                static_cast<double>(statistics.count)}});
-        }
-        entry["commands"] = std::move(commands);
-        state["cards"].push_back(std::move(entry));
-    }
-    return state.dump(2) + "\n";
 }
 
 }  // namespace cxsim::scenarios

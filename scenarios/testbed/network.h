@@ -1,18 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
-// The wire between cards: one link back to back, or a switch with a link to each card.
+// The wire between cards: one link back to back, or a switch with a link to each card and to TAP
+// devices of the host.
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "eth/link/link.h"
+#include "eth/link/pcap_tap.h"
+#include "eth/link/switch.h"
+#include "eth/link/tap_port.h"
 #include "model/ports/frame.h"
 #include "model/sim/kernel.h"
 #include "model/stats/stats.h"
 #include "scenarios/testbed/card.h"
 
 namespace cxsim::scenarios {
+
+enum class Topology : std::uint8_t {
+    automatic,  ///< nothing for a single card, a link for two, a switch for more or with TAPs
+    none,       ///< no cable in any port
+    link,       ///< two cards back to back
+    switched,   ///< every card, and every TAP, at one learning switch
+};
+/// "auto", "none", "link", "switch"; throws std::runtime_error for others.
+Topology parse_topology(const std::string& text);
+
+struct NetworkSetup {
+    Topology topology = Topology::automatic;
+    model::Picoseconds delay = model::nanoseconds(10);  ///< of each link, one way
+    double bit_error_ratio = 0;                         ///< of each link, both directions
+    std::uint64_t seed = 1;
+    std::vector<std::string> taps;  ///< interface names on the host
+    std::string pcap_prefix;        ///< "<prefix>.<card's name>.pcap" each; empty: no captures
+};
 
 class Network {
   public:
@@ -21,17 +44,39 @@ class Network {
     model::FramePool& frames() { return frames_; }
     model::stats::Group& statistics() { return statistics_; }
 
-    /// Joins the ports of two cards. The cards must not outlive the network's links: disconnect()
-    /// or destroy the cards first.
-    eth::Link& join(Card& one, Card& other, const eth::LinkConfig& config = {});
+    /// Joins the ports of `cards`, once; they go before the network. Throws std::runtime_error when
+    /// the topology does not fit the number of cards, or a TAP or capture file cannot be opened.
+    void connect(std::span<Card* const> cards, const NetworkSetup& setup);
 
-    std::vector<std::unique_ptr<eth::Link>>& links() { return links_; }
+    /// The link of a card's port and the card's end of it; null without a cable.
+    struct Place {
+        eth::Link* link = nullptr;
+        unsigned end = 0;
+    };
+    Place place_of(const Card& card) const;
+
+    /// Brings frames of the host in; true if there may be more.
+    bool pump();
+    const std::vector<std::unique_ptr<eth::TapPort>>& taps() const { return taps_; }
+    const eth::Switch* fabric() const { return switch_.get(); }
 
   private:
+    eth::Link& add_link(const std::string& name, const NetworkSetup& setup);
+    void place(const Card& card, eth::Link& link, unsigned end, const NetworkSetup& setup);
+    void add_tap(const std::string& name, unsigned port, const NetworkSetup& setup);
+
+    struct CardPlace {
+        const Card* card;
+        Place place;
+    };
     model::Kernel& kernel_;
     model::FramePool frames_;
     model::stats::Group statistics_{"network"};
-    std::vector<std::unique_ptr<eth::Link>> links_;
+    std::unique_ptr<eth::Switch> switch_;
+    std::vector<std::unique_ptr<eth::TapPort>> taps_;
+    std::vector<std::unique_ptr<eth::Link>> links_;  // go before the devices at their ends
+    std::vector<CardPlace> places_;
+    std::vector<std::unique_ptr<eth::PcapTap>> captures_;
 };
 
 }  // namespace cxsim::scenarios
