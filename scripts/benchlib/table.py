@@ -6,16 +6,25 @@ import dataclasses
 
 @dataclasses.dataclass
 class Row:
-    """`value` None: not measured, `note` says why. `bound`: the largest value that is right."""
+    """`value` None: not measured, `note` says why. `bound`: the largest value that is right, or,
+    with `at_least`, the smallest."""
 
     what: str
     value: float | None
     unit: str
     bound: float | None = None
     note: str = ""
+    at_least: bool = False
 
     def missed(self):
-        return self.value is not None and self.bound is not None and self.value > self.bound
+        if self.value is None or self.bound is None:
+            return False
+        return self.value < self.bound if self.at_least else self.value > self.bound
+
+    def bound_text(self):
+        if self.bound is None:
+            return ""
+        return f"{'>=' if self.at_least else '<='} {_number(self.bound)}"
 
     def verdict(self):
         if self.value is None:
@@ -32,8 +41,8 @@ def _number(value):
 
 
 def show(title, rows):
-    cells = [(r.what, _number(r.value), r.unit, "" if r.bound is None else f"<= {_number(r.bound)}",
-              r.verdict(), r.note) for r in rows]
+    cells = [(r.what, _number(r.value), r.unit, r.bound_text(), r.verdict(), r.note)
+             for r in rows]
     head = (title, "value", "unit", "bound", "", "")
     widths = [max(len(row[i]) for row in [head, *cells]) for i in range(len(head))]
     for row in [head, *cells]:
