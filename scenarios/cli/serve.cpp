@@ -44,6 +44,21 @@ class RefusalLog : public firmware_stub::CommandObserver {
     std::string card_;
 };
 
+/// Throws UsageError, model::ConfigError or std::runtime_error for what is no such value.
+NetworkSetup network_setup(const po::variables_map& values) {
+    NetworkSetup network;
+    network.topology = parse_topology(values["wire"].as<std::string>());
+    network.delay = model::parse_time(values["delay"].as<std::string>());
+    network.bit_error_ratio = values["ber"].as<double>();
+    if (network.bit_error_ratio < 0 || network.bit_error_ratio > eth::Link::kMaxBitErrorRatio) {
+        throw UsageError("--ber wants a ratio from 0 to 1e-3");
+    }
+    network.seed = values["seed"].as<std::uint64_t>();
+    if (values.count("tap") != 0) network.taps = values["tap"].as<std::vector<std::string>>();
+    if (values.count("pcap") != 0) network.pcap_prefix = values["pcap"].as<std::string>();
+    return network;
+}
+
 }  // namespace
 
 int run_serve(const Arguments& arguments) {
@@ -91,6 +106,7 @@ int run_serve(const Arguments& arguments) {
             card_options.overrides.push_back({text.substr(0, equals), text.substr(equals + 1)});
         }
     }
+    const NetworkSetup network = network_setup(values);
     spdlog::set_default_logger(spdlog::stderr_logger_mt("cxsim"));
     spdlog::set_pattern("%H:%M:%S.%e %^%l%$ %v");
 
@@ -115,16 +131,6 @@ int run_serve(const Arguments& arguments) {
         }
         spdlog::info("{}: {} at {}", setup.name, setup.model, sockets[i]);
     }
-    NetworkSetup network;
-    network.topology = parse_topology(values["wire"].as<std::string>());
-    network.delay = model::parse_time(values["delay"].as<std::string>());
-    network.bit_error_ratio = values["ber"].as<double>();
-    if (network.bit_error_ratio < 0 || network.bit_error_ratio > eth::Link::kMaxBitErrorRatio) {
-        throw UsageError("--ber wants a ratio from 0 to 1e-3");
-    }
-    network.seed = values["seed"].as<std::uint64_t>();
-    if (values.count("tap") != 0) network.taps = values["tap"].as<std::vector<std::string>>();
-    if (values.count("pcap") != 0) network.pcap_prefix = values["pcap"].as<std::string>();
     loop.connect(network);
     if (values.count("control") != 0) loop.open_control(values["control"].as<std::string>());
     loop.run();
