@@ -27,4 +27,14 @@ Cast cast_of(const model::Frame& frame) {
                : Cast::multicast;
 }
 
+std::uint64_t destination_of(const model::Frame& frame) {
+    const auto bytes = frame.bytes();
+    std::uint64_t number = 0;
+    if (bytes.size() < 6) return number;
+    for (const std::byte octet : bytes.first(6)) {
+        number = number << 8 | std::to_integer<std::uint64_t>(octet);
+    }
+    return number;
+}
+
 }  // namespace cxsim::eth

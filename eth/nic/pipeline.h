@@ -48,4 +48,7 @@ void follow_vxlan_ports(const model::Resources& resources, ParserConfig& parser)
 enum class Cast : std::uint8_t { unicast, multicast, broadcast };
 Cast cast_of(const model::Frame& frame);
 
+/// The frame's destination as a number, its first octet highest; 0 of less than six bytes.
+std::uint64_t destination_of(const model::Frame& frame);
+
 }  // namespace cxsim::eth

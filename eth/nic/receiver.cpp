@@ -16,6 +16,10 @@ constexpr std::uint16_t kUplinkVport = 0xffff;
 // tirc.packet_merge_mask
 constexpr std::uint32_t kMergeIpv4 = 1;
 constexpr std::uint32_t kMergeIpv6 = 2;
+// tirc.self_lb_block. Named for blocking, but drivers set a bit to have the frames: mlx5e for its
+// self-test, verbs for ALLOW_SELF_LB.
+constexpr std::uint32_t kTakesLoopedUnicast = 1;
+constexpr std::uint32_t kTakesLoopedMulticast = 2;
 constexpr std::uint32_t kMergedSizeUnit = 256;  // tirc.lro_max_ip_payload_size
 
 }  // namespace
@@ -35,6 +39,19 @@ void Receiver::reset() {
 Picoseconds Receiver::receive(Picoseconds at, model::FramePtr frame) {
     ++counters_.frames;
     counters_.bytes += frame->size();
+    return steer(at, std::move(frame));
+}
+
+Picoseconds Receiver::loop_back(Picoseconds at, model::FramePtr frame) {
+    ++counters_.looped;
+    pipeline_.traffic.local_loopback.count(frame->size());
+    looping_ = true;
+    const Picoseconds finish = steer(at, std::move(frame));
+    looping_ = false;
+    return finish;
+}
+
+Picoseconds Receiver::steer(Picoseconds at, model::FramePtr frame) {
     if (!pipeline_.gate.open) {
         ++counters_.vport_down;
         ++pipeline_.gate.receive_vport_down;
@@ -95,6 +112,10 @@ Picoseconds Receiver::deliver(Picoseconds at, Packet& packet, const Delivery& de
         ++counters_.no_queue;
         return at;
     }
+    if (looping_ && !takes_loop(*tir, packet.frame())) {
+        ++counters_.loop_blocked;
+        return at;
+    }
     const model::RqChoice choice = pipeline_.steering.choose_rq(*tir, packet.key());
     model::Rq* rq = choice.found ? pipeline_.resources.rqs.find(choice.rqn) : nullptr;
     if (rq == nullptr) {
@@ -126,6 +147,12 @@ Picoseconds Receiver::deliver(Picoseconds at, Packet& packet, const Delivery& de
         pieces_.push_back(fcs);
     }
     return write(*rq, at, at, pieces_, frame.synthetic, cqe);
+}
+
+bool Receiver::takes_loop(const model::Tir& tir, const model::Frame& frame) const {
+    const std::uint32_t wanted =
+        cast_of(frame) == Cast::unicast ? kTakesLoopedUnicast : kTakesLoopedMulticast;
+    return (tir.view().get<prm::tirc::self_lb_block>() & wanted) != 0;
 }
 
 Picoseconds Receiver::write(model::Rq& rq, Picoseconds at, Picoseconds arrival,

@@ -21,6 +21,8 @@ namespace cxsim::eth {
 struct ReceiveCounters {
     std::uint64_t frames = 0;         ///< that the port handed over
     std::uint64_t bytes = 0;          ///< without FCS
+    std::uint64_t looped = 0;         ///< frames of the own transmitter, beside `frames`
+    std::uint64_t loop_blocked = 0;   ///< deliveries of such dropped: the TIR takes none
     std::uint64_t vport_down = 0;     ///< dropped: the vport is down
     std::uint64_t steered_away = 0;   ///< dropped by the flow tables: no rule, or one that drops;
                                       ///< a sniffer may have seen them
@@ -37,6 +39,10 @@ class Receiver final : public model::FrameReceiver {
     ~Receiver() override;
 
     model::Picoseconds receive(model::Picoseconds at, model::FramePtr frame) override;
+
+    /// A frame that the function sent to itself: the tables see it as any other, of the TIRs only
+    /// those take it whose self_lb_block has the bit of its kind.
+    model::Picoseconds loop_back(model::Picoseconds at, model::FramePtr frame);
 
     /// Gives a frame to one TIR, as the flow tables decided. Returns when it has left the card.
     model::Picoseconds deliver(model::Picoseconds at, model::FramePtr frame,
@@ -62,8 +68,10 @@ class Receiver final : public model::FrameReceiver {
         model::EventHandle timer;
     };
 
+    model::Picoseconds steer(model::Picoseconds at, model::FramePtr frame);
     model::Picoseconds deliver(model::Picoseconds at, Packet& packet,
                                const model::Delivery& delivery);
+    bool takes_loop(const model::Tir& tir, const model::Frame& frame) const;
     model::Picoseconds write(model::Rq& rq, model::Picoseconds at, model::Picoseconds arrival,
                              std::span<const std::span<const std::byte>> pieces,
                              std::uint32_t synthetic, const model::Cqe& cqe);
@@ -81,6 +89,7 @@ class Receiver final : public model::FrameReceiver {
     model::Deliveries deliveries_;
     std::map<std::uint32_t, Merging> merging_;                ///< by RQ number
     std::vector<std::span<const std::byte>> pieces_;          // reused
+    bool looping_ = false;  ///< the frame under way is of the own transmitter
     ReceiveCounters counters_;
 };
 

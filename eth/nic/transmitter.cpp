@@ -193,7 +193,8 @@ void Transmitter::launch(Picoseconds ready, unsigned priority) {
 // Out of the vport and to the port.
 void Transmitter::leave(Picoseconds ready, unsigned priority, model::FramePtr frame) {
     model::VportTraffic& traffic = pipeline_.traffic;
-    switch (cast_of(*frame)) {
+    const Cast cast = cast_of(*frame);
+    switch (cast) {
         case Cast::unicast:
             traffic.transmitted_eth_unicast.count(frame->size());
             break;
@@ -204,6 +205,7 @@ void Transmitter::leave(Picoseconds ready, unsigned priority, model::FramePtr fr
             traffic.transmitted_eth_broadcast.count(frame->size());
             break;
     }
+    if (loop_back(ready, *frame, cast)) return;
     ++counters_.frames;
     counters_.bytes += frame->size();
     if (frame->size() < kMinFrame) {
@@ -213,6 +215,18 @@ void Transmitter::leave(Picoseconds ready, unsigned priority, model::FramePtr fr
     }
     frame->priority = static_cast<std::uint8_t>(priority);
     pipeline_.port.transmit(ready, std::move(frame));
+}
+
+// Gives the function its own frame where the vport is told so. True: it does not leave the card.
+bool Transmitter::loop_back(Picoseconds ready, const model::Frame& frame, Cast cast) {
+    const model::VportGate& gate = pipeline_.gate;
+    const bool unicast = cast == Cast::unicast;
+    const bool wanted = unicast ? gate.loop_unicast && gate.is_station(destination_of(frame))
+                                : gate.loop_multicast;
+    if (!wanted) return false;
+    ++counters_.looped;
+    receiver_.loop_back(ready, pipeline_.frames.copy(frame));
+    return unicast;
 }
 
 }  // namespace cxsim::eth

@@ -20,6 +20,7 @@ class Receiver;
 struct TransmitCounters {
     std::uint64_t frames = 0;          ///< given to the port (rules may send one packet twice)
     std::uint64_t bytes = 0;           ///< without FCS
+    std::uint64_t looped = 0;          ///< given to the own receiver; unicast ones not to the port
     std::uint64_t segmented_wqes = 0;  ///< LSO
     std::uint64_t steered_away = 0;    ///< dropped by a flow table
     std::uint64_t vport_down = 0;      ///< dropped: the vport is down
@@ -50,6 +51,7 @@ class Transmitter final : public model::PacketSink {
                                    unsigned priority, model::Picoseconds& finish);
     void launch(model::Picoseconds ready, unsigned priority);
     void leave(model::Picoseconds ready, unsigned priority, model::FramePtr frame);
+    bool loop_back(model::Picoseconds ready, const model::Frame& frame, Cast cast);
 
     Pipeline pipeline_;
     Receiver& receiver_;

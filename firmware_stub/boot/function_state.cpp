@@ -98,6 +98,23 @@ void FunctionState::reset_vport() {
     const auto address = view.nested<Context::permanent_address>();
     address.set<prm::mac_address_layout::mac_addr_47_32>(number >> 32);
     address.set<prm::mac_address_layout::mac_addr_31_0>(number & 0xffffffffU);
+    vport_.follow_context();
+}
+
+void Vport::follow_context() {
+    using Context = prm::nic_vport_context;
+    using Address = prm::mac_address_layout;
+    const auto view = context.view();
+    const auto own = view.nested<Context::permanent_address>();
+    gate.loop_unicast = view.get<Context::disable_uc_local_lb>() == 0;
+    gate.loop_multicast = view.get<Context::disable_mc_local_lb>() == 0;
+    gate.stations.assign(1, std::uint64_t{own.get<Address::mac_addr_47_32>()} << 32 |
+                                own.get<Address::mac_addr_31_0>());
+    for (const std::array<std::uint8_t, 6>& mac : unicast_list) {
+        std::uint64_t number = 0;
+        for (const std::uint8_t octet : mac) number = number << 8 | octet;
+        gate.stations.push_back(number);
+    }
 }
 
 }  // namespace cxsim::firmware_stub

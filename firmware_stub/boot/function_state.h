@@ -37,6 +37,9 @@ struct Vport {
     using Traffic = Counters::Traffic;
     Counters counters;
     model::VportGate gate;
+
+    /// The gate follows the context and the address list; after each change of these.
+    void follow_context();
 };
 
 /// Keys that QUERY_SPECIAL_CONTEXTS tells of; their indices lie below those of created keys.

@@ -204,6 +204,7 @@ void set_fields(Vport& vport, ConstView<Select> select, ConstView<Context> wante
         std::copy(from.begin(), from.end(), own.bytes<Context::permanent_address>().begin());
     }
     if (chosen.operator()<Select::addresses_list>()) set_list(vport, wanted);
+    vport.follow_context();
 }
 
 Reply modify_context(CommandContext& context, ConstView<prm::modify_nic_vport_context_in> in,

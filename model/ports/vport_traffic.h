@@ -3,7 +3,9 @@
 // QUERY_VPORT_COUNTER and QUERY_VNIC_ENV.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <vector>
 
 namespace cxsim::model {
 
@@ -26,12 +28,20 @@ struct VportTraffic {
     Traffic local_loopback;
 };
 
-/// What lets packets through a vport, and what it stopped (QUERY_VNIC_ENV).
+/// What lets packets through a vport, which come back to it, and what it stopped (QUERY_VNIC_ENV).
 struct VportGate {
     bool open = true;                    ///< the administrative state
+    bool loop_unicast = true;            ///< not disable_uc_local_lb
+    bool loop_multicast = true;          ///< not disable_mc_local_lb; broadcast as well
+    /// The vport's unicast addresses as numbers: a sent frame to one of them comes back.
+    std::vector<std::uint64_t> stations;
     std::uint64_t receive_steering = 0;  ///< no flow table gave the packet a queue
     std::uint64_t receive_vport_down = 0;
     std::uint64_t transmit_vport_down = 0;
+
+    bool is_station(std::uint64_t mac) const {
+        return std::find(stations.begin(), stations.end(), mac) != stations.end();
+    }
 };
 
 }  // namespace cxsim::model

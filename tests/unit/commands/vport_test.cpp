@@ -113,6 +113,26 @@ TEST_CASE("address and VLAN lists come back as they were set", "[vport]") {
     CHECK(query_context(bench, 1, 0).ok());
 }
 
+TEST_CASE("the vport's gate knows its addresses and whether frames come back", "[vport]") {
+    EthernetBench bench;
+    using Out = prm::modify_nic_vport_context_out;
+    const model::VportGate& gate = bench.function().vport().gate;
+    const std::uint64_t own = 0x0c42a1123456;
+    CHECK(gate.stations == std::vector{own});
+    CHECK((gate.loop_unicast && gate.loop_multicast));
+    REQUIRE(bench.run<Out>(list_input(0, {0x020000000001})).ok());
+    CHECK(gate.is_station(0x020000000001));
+    CHECK(gate.is_station(own));
+    REQUIRE(bench.run<Out>(list_input(0, {})).ok());
+    CHECK_FALSE(gate.is_station(0x020000000001));
+    REQUIRE(bench.run<Out>(set_field<Select::disable_uc_local_lb, Context::disable_uc_local_lb>(1))
+                .ok());
+    CHECK((!gate.loop_unicast && gate.loop_multicast));
+    REQUIRE(bench.run<Out>(set_field<Select::disable_mc_local_lb, Context::disable_mc_local_lb>(1))
+                .ok());
+    CHECK_FALSE(gate.loop_multicast);
+}
+
 TEST_CASE("MODIFY_NIC_VPORT_CONTEXT refuses what does not fit", "[vport]") {
     EthernetBench bench;
     using Out = prm::modify_nic_vport_context_out;

@@ -144,6 +144,50 @@ TEST_CASE("a vport that is down lets nothing out, the WQE completes", "[transmit
     CHECK(bench.frames.in_use() == 0);
 }
 
+TEST_CASE("a frame to the vport's own address comes back if both vport and TIR let it",
+          "[transmit][loopback]") {
+    struct Case {
+        bool station, vport, tir;
+    };
+    for (const Case& now : {Case{true, true, true}, Case{true, true, false},
+                            Case{true, false, true}, Case{false, true, true}}) {
+        CAPTURE(now.station, now.vport, now.tir);
+        NicBench bench;
+        bench.open_receive();
+        bench.gate.loop_unicast = now.vport;
+        bench.gate.stations = {now.station ? 0x0200'0000'0000U : 0x0200'0000'0001U};
+        bench.tir->view().set<prm::tirc::self_lb_block>(now.tir ? 1U : 2U);
+        const auto packet = ipv4_packet(17, 100);
+        bench.send(kSend, NicBench::ethernet_segment({}, kNoFlags) + bench.buffer(packet));
+        const bool back = now.station && now.vport;
+        CHECK(bench.port.sent.size() == (back ? 0 : 1));
+        CHECK(bench.transmitter.counters().looped == (back ? 1 : 0));
+        CHECK(bench.receiver.counters().looped == (back ? 1 : 0));
+        CHECK(bench.receiver.counters().loop_blocked == (back && !now.tir ? 1 : 0));
+        CHECK((bench.received(0, packet.size()) == packet) == (back && now.tir));
+        CHECK(bench.traffic.local_loopback.octets == (back ? packet.size() : 0));
+        CHECK(bench.traffic.transmitted_eth_unicast.packets == 1);
+        CHECK(bench.traffic.received_eth_unicast.packets == (back ? 1 : 0));
+        bench.port.sent.clear();
+        CHECK(bench.frames.in_use() == 0);
+    }
+}
+
+TEST_CASE("a frame to a group leaves, and comes back if the vport says so",
+          "[transmit][loopback]") {
+    for (const bool loop : {true, false}) {
+        CAPTURE(loop);
+        NicBench bench;
+        bench.open_receive();
+        bench.gate.loop_multicast = loop;
+        bench.tir->view().set<prm::tirc::self_lb_block>(2U);
+        const auto packet = ipv4_packet(17, 100, 0x33);
+        bench.send(kSend, NicBench::ethernet_segment({}, kNoFlags) + bench.buffer(packet));
+        CHECK(bench.port.sent.size() == 1);
+        CHECK((bench.received(0, packet.size()) == packet) == loop);
+    }
+}
+
 TEST_CASE("the sender waits until the port has room", "[transmit]") {
     NicBench bench;
     bench.port.room = bench.calendar.now() + microseconds(50);
