@@ -16,6 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
 import guestlib  # noqa: E402
+import traffic  # noqa: E402
 from guestlib import server as serving, setup  # noqa: E402
 
 
@@ -96,3 +97,13 @@ def boot(parts):
     yield start
     for guest in running:
         guest.close()
+
+
+@pytest.fixture
+def pair(serve, boot):
+    """pair(kernel, cards=..) -> (guest, devices, server): two cards joined, see traffic.py."""
+    def start(kernel, cards=("connectx5", "connectx5")):
+        server = serve(*cards)
+        guest = boot(kernel, server.sockets)
+        return guest, traffic.prepare(guest), server
+    return start
