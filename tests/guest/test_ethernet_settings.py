@@ -189,7 +189,8 @@ def test_hashing_and_rules(busy, kernel):
         link.ethtool(f"-X DEV hfunc {function}")
         assert f"{function}: on" in link.ethtool("-x DEV", both=False)
         spread = shares("-P 16")
-        assert min(spread) > 0, f"{function}: {spread}"
+        # Xor may put them all into one queue: the kernel gives the streams even port numbers.
+        assert sum(spread) > 100 and (function == "xor" or min(spread) > 0), f"{function}: {spread}"
     link.ethtool(f"-X DEV hkey {key}")
     assert key in link.ethtool("-x DEV", both=False)
     assert sum(shares()) > 100
@@ -231,9 +232,10 @@ def test_hashing_and_rules(busy, kernel):
 def test_link_settings_and_self_test(busy, kernel):
     link = busy(kernel)
     traffic.script(link.guest, "exchange")
-    for receive, send in (("off", "off"), ("on", "off"), ("on", "on")):
-        link.set(f"-A DEV rx {receive} tx {send}", "-a DEV", rf"^RX:\s+{receive}$",
-                 rf"^TX:\s+{send}$")
+    # Setting pause asks for vport_group_manager, which a card without e-switch is not.
+    assert re.search(r"^RX:\s+on$(?:.*\n)*^TX:\s+on$", link.ethtool("-a DEV", both=False), re.M)
+    refused = link.ethtool("-A DEV rx off", both=False, expect=None)
+    assert "not supported" in refused, refused
     for encoding, active in (("rs", "RS"), ("baser", "BaseR"), ("off", "Off"), ("auto", "")):
         link.ethtool(f"--set-fec DEV encoding {encoding}")
         traffic.script(link.guest, "carrier")
