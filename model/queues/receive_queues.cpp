@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
 namespace cxsim::model {
 namespace {
@@ -11,7 +12,7 @@ constexpr std::uint32_t kMemoryOfRmp = 1;  // rqc.mem_rq_type
 constexpr std::uint32_t kRqcStateError = 3;
 constexpr std::uint32_t kOpcodeReceive = 2;
 // Cyclic rings are read ahead by so much; a WQE of a linked list alone, its successor is not known.
-constexpr std::uint64_t kPrefetchBytes = 512;
+constexpr std::uint64_t kPrefetchBytes = 2048;
 constexpr std::uint32_t kVersion0Index = 0xffffff;
 
 enum WqType : std::uint32_t {
@@ -40,10 +41,6 @@ struct ReceiveQueues::Buffers {
 
     std::uint16_t index() const {
         return linked ? wq->linked_index : wq->consumer;
-    }
-    std::uint64_t wqe_offset() const {
-        const std::uint32_t slot = linked ? wq->linked_index : wq->consumer;
-        return (slot & (wq->entries() - 1)) * wq->stride();
     }
     std::span<const std::byte> wqe() const {
         return std::span<const std::byte>(wq->fetched)
@@ -83,65 +80,136 @@ std::uint32_t ReceiveQueues::largest_packet(const Rq& rq) const {
 }
 
 // Makes the WQE at the consumer index available in `fetched`; false: nothing is posted or the host
-// refused. The doorbell record is asked only when all that is known of is used up.
+// refused. Cyclic rings are read ahead, so that packets seldom wait for their WQE.
 bool ReceiveQueues::next_wqe(Buffers& buffers, Picoseconds& at) {
     WorkQueue& wq = *buffers.wq;
-    if (wq.fetched.size() - wq.fetched_used >= wq.stride()) return true;
-    if (wq.producer == wq.consumer) {
-        std::array<std::byte, prm::qp_dbr::kBytes> bytes{};
-        const DmaResult read =
-            state_.context.host.read(state_.context.function, at, wq.doorbell_record, bytes);
-        if (!read.ok()) {
-            ++state_.counters.doorbell_record_failures;
-            return false;
-        }
-        at = std::max(at, read.finish);
-        const auto producer = static_cast<std::uint16_t>(
-            prm::ConstView<prm::qp_dbr>(bytes).get<prm::qp_dbr::rcv_counter>());
-        // More than the ring holds is garbage: nothing is posted then.
-        if (static_cast<std::uint16_t>(producer - wq.consumer) > wq.entries()) return false;
-        wq.producer = producer;
-        if (wq.producer == wq.consumer) return false;
-    }
-    const DmaResult read = fetch(buffers, at);
-    if (!read.ok()) {
-        ++state_.counters.wqe_fetch_failures;
+    if (wq.fetched.size() - wq.fetched_used < wq.stride() && !take_ahead(wq, at)) {
+        const Picoseconds asked = at;
         wq.fetched.clear();
         wq.fetched_used = 0;
-        return false;
+        if (!learn_producer(wq, at) || !fetch(buffers, buffers.index(), at, wq.fetched)) {
+            at = asked;
+            wq.fetched.clear();
+            return false;
+        }
     }
-    at = std::max(at, read.finish);
+    // Once for each block of WQEs: when half of it is used.
+    const std::uint64_t half = wq.fetched.size() / wq.stride() / 2 * wq.stride();
+    if (!buffers.linked && wq.fetched_used == half && !wq.active) read_ahead(buffers, at);
     return true;
 }
 
-DmaResult ReceiveQueues::fetch(Buffers& buffers, Picoseconds at) {
+// Whether WQEs are posted that were not fetched. The doorbell record is asked only when all that is
+// known of were.
+bool ReceiveQueues::learn_producer(WorkQueue& wq, Picoseconds& at) {
+    const auto fetched = static_cast<std::uint16_t>((wq.fetched.size() - wq.fetched_used) /
+                                                    wq.stride());
+    const auto next = static_cast<std::uint16_t>(wq.consumer + fetched);
+    if (wq.producer != next) return true;
+    std::array<std::byte, prm::qp_dbr::kBytes> bytes{};
+    const DmaResult read =
+        state_.context.host.read(state_.context.function, at, wq.doorbell_record, bytes);
+    if (!read.ok()) {
+        ++state_.counters.doorbell_record_failures;
+        return false;
+    }
+    const auto producer = static_cast<std::uint16_t>(
+        prm::ConstView<prm::qp_dbr>(bytes).get<prm::qp_dbr::rcv_counter>());
+    // More than the ring holds is garbage: nothing is posted then.
+    if (static_cast<std::uint16_t>(producer - wq.consumer) > wq.entries() || producer == next) {
+        return false;
+    }
+    at = std::max(at, read.finish);
+    wq.producer = producer;
+    return true;
+}
+
+// Reads WQEs from `index` on. `at` becomes the time at which they are there.
+bool ReceiveQueues::fetch(Buffers& buffers, std::uint16_t index, Picoseconds& at,
+                          std::vector<std::byte>& into) {
     WorkQueue& wq = *buffers.wq;
-    const std::uint64_t offset = buffers.wqe_offset();
+    const std::uint64_t offset = (index & (wq.entries() - 1)) * wq.stride();
     std::uint64_t bytes = wq.stride();
-    if (!ring_holds(wq.ring, offset, bytes)) return {DmaStatus::completer_abort, at};
-    if (!buffers.linked) {
-        const std::uint64_t ring = std::uint64_t{wq.entries()} * wq.stride();
-        const std::uint64_t posted =
-            static_cast<std::uint16_t>(wq.producer - wq.consumer) * wq.stride();
-        const std::uint64_t run =
-            std::min({posted, ring - offset, wq.ring.contiguous(offset),
-                      std::max(kPrefetchBytes, wq.stride())});
-        bytes = std::max(bytes, run / wq.stride() * wq.stride());
+    Picoseconds finish = at;
+    if (ring_holds(wq.ring, offset, bytes)) {
+        if (!buffers.linked) {
+            const std::uint64_t ring = std::uint64_t{wq.entries()} * wq.stride();
+            const std::uint64_t posted =
+                static_cast<std::uint16_t>(wq.producer - index) * wq.stride();
+            const std::uint64_t run =
+                std::min({posted, ring - offset, wq.ring.contiguous(offset),
+                          std::max(kPrefetchBytes, wq.stride())});
+            bytes = std::max(bytes, run / wq.stride() * wq.stride());
+        }
+        into.resize(static_cast<std::size_t>(bytes));
+        std::uint64_t done = 0;
+        while (done < bytes) {
+            const std::uint64_t piece = std::min(bytes - done, wq.ring.contiguous(offset + done));
+            const DmaResult read = state_.context.host.read(
+                state_.context.function, at, wq.ring.address(offset + done),
+                std::span(into).subspan(static_cast<std::size_t>(done),
+                                        static_cast<std::size_t>(piece)));
+            if (!read.ok()) break;
+            finish = std::max(finish, read.finish);
+            done += piece;
+        }
+        if (done == bytes) {
+            at = finish;
+            return true;
+        }
     }
-    wq.fetched.resize(static_cast<std::size_t>(bytes));
+    ++state_.counters.wqe_fetch_failures;
+    into.clear();
+    return false;
+}
+
+// Failures are met again, and answered, when the WQEs are needed.
+void ReceiveQueues::read_ahead(Buffers& buffers, Picoseconds at) {
+    WorkQueue& wq = *buffers.wq;
+    if (!learn_producer(wq, at)) return;
+    const auto left =
+        static_cast<std::uint16_t>((wq.fetched.size() - wq.fetched_used) / wq.stride());
+    Ahead& ahead = new_ahead(state_.tag(wq.tag));
+    wq.active = fetch(buffers, static_cast<std::uint16_t>(wq.consumer + left), at, ahead.wqes);
+    ahead.ready = at;
+    if (!wq.active) ahead.tag = 0;
+}
+
+// What was read ahead becomes what is fetched; `at` waits for it.
+bool ReceiveQueues::take_ahead(WorkQueue& wq, Picoseconds& at) {
+    if (!wq.active) return false;
+    wq.active = false;
+    const auto ahead = std::ranges::find(ahead_, wq.tag, &Ahead::tag);
+    if (ahead == ahead_.end()) return false;
+    ahead->tag = 0;
+    std::swap(wq.fetched, ahead->wqes);
     wq.fetched_used = 0;
-    DmaResult result{DmaStatus::ok, at};
-    for (std::uint64_t done = 0; done < bytes;) {
-        const std::uint64_t piece = std::min(bytes - done, wq.ring.contiguous(offset + done));
-        const DmaResult read = state_.context.host.read(
-            state_.context.function, at, wq.ring.address(offset + done),
-            std::span(wq.fetched)
-                .subspan(static_cast<std::size_t>(done), static_cast<std::size_t>(piece)));
-        if (!read.ok()) return read;
-        result.finish = std::max(result.finish, read.finish);
-        done += piece;
+    at = std::max(at, ahead->ready);
+    return true;
+}
+
+// Places are used again; those of queues that went away meanwhile are found when places run short.
+ReceiveQueues::Ahead& ReceiveQueues::new_ahead(std::uint64_t tag) {
+    auto place = std::ranges::find(ahead_, 0U, &Ahead::tag);
+    if (place == ahead_.end() && std::has_single_bit(ahead_.size())) {
+        const auto lives = [&](const auto& objects, const Ahead& ahead) {
+            bool found = false;
+            objects.for_each([&](const auto& object) {
+                found = found || object.wq.tag == ahead.tag;
+            });
+            return found;
+        };
+        for (Ahead& ahead : ahead_) {
+            if (!lives(state_.context.resources.rqs, ahead) &&
+                !lives(state_.context.resources.rmps, ahead)) {
+                ahead.tag = 0;
+            }
+        }
+        place = std::ranges::find(ahead_, 0U, &Ahead::tag);
     }
-    return result;
+    if (place == ahead_.end()) place = ahead_.emplace(ahead_.end());
+    place->tag = tag;
+    return *place;
 }
 
 // The WQE is used up.

@@ -33,10 +33,22 @@ class ReceiveQueues {
         Cqe cqe;
         std::uint32_t cqn = 0;
     };
+    /// WQEs behind those in WorkQueue::fetched, on their way or there. WorkQueue::active says
+    /// that there are some.
+    struct Ahead {
+        std::uint64_t tag = 0;  ///< of the work queue
+        Picoseconds ready;
+        std::vector<std::byte> wqes;
+    };
 
     bool open(const Rq& rq, Buffers& buffers) const;
     bool next_wqe(Buffers& buffers, Picoseconds& at);
-    DmaResult fetch(Buffers& buffers, Picoseconds at);
+    bool learn_producer(WorkQueue& wq, Picoseconds& at);
+    bool fetch(Buffers& buffers, std::uint16_t index, Picoseconds& at,
+               std::vector<std::byte>& into);
+    void read_ahead(Buffers& buffers, Picoseconds at);
+    bool take_ahead(WorkQueue& wq, Picoseconds& at);
+    Ahead& new_ahead(std::uint64_t tag);
     void retire(Buffers& buffers);
     WqeStatus scatter_list(Buffers& buffers, std::uint64_t skip, std::uint64_t bytes);
     bool skip_rest(Rq& rq, Buffers& buffers, Picoseconds at);
@@ -52,6 +64,7 @@ class ReceiveQueues {
     std::vector<HostRange> ranges_;     // reused
     std::vector<Pending> pending_;      // by slot
     std::vector<std::uint32_t> free_;   // slots of pending_
+    std::vector<Ahead> ahead_;          // one for each queue that has some
 };
 
 }  // namespace cxsim::model

@@ -118,7 +118,7 @@ TEST_CASE("a packet is scattered over the segments of a WQE", "[rq]") {
     CHECK(seen == bench.packet);
 }
 
-TEST_CASE("the doorbell record is read only when all known WQEs are used", "[rq]") {
+TEST_CASE("the doorbell record is read only when all known WQEs are fetched", "[rq]") {
     RqBench bench(kCyclic);
     for (int i = 0; i < 4; ++i) bench.post_buffer(256);
     const auto reads = [&] {
@@ -126,10 +126,55 @@ TEST_CASE("the doorbell record is read only when all known WQEs are used", "[rq]
             return !access.write && access.address == bench.rq.wq.doorbell_record.value;
         });
     };
-    for (int i = 0; i < 4; ++i) REQUIRE(bench.deliver(64).verdict == ReceiveVerdict::delivered);
+    for (int i = 0; i < 2; ++i) REQUIRE(bench.deliver(64).verdict == ReceiveVerdict::delivered);
     CHECK(reads() == 1);
+    for (int i = 0; i < 2; ++i) REQUIRE(bench.deliver(64).verdict == ReceiveVerdict::delivered);
+    CHECK(reads() == 2);  // once when half of them were used, to read on in time
     CHECK(bench.deliver(64).verdict == ReceiveVerdict::no_buffer);
-    CHECK(reads() == 2);
+    CHECK(reads() == 3);
+}
+
+TEST_CASE("WQEs are read ahead when half of the fetched ones are used", "[rq]") {
+    RqBench bench(kCyclic);
+    for (int i = 0; i < 4; ++i) bench.post_buffer(256);
+    const auto ring_reads = [&] {
+        const std::uint64_t ring = bench.rq.wq.ring.address(0).value;
+        return std::ranges::count_if(bench.host.accesses, [&](const FakeHostBus::Access& access) {
+            return !access.write && access.address >= ring && access.address < ring + 256;
+        });
+    };
+    for (int i = 0; i < 2; ++i) REQUIRE(bench.deliver(64).verdict == ReceiveVerdict::delivered);
+    CHECK(ring_reads() == 1);
+    std::vector<std::uint64_t> buffers;
+    for (int i = 0; i < 4; ++i) buffers.push_back(bench.post_buffer(256));
+    REQUIRE(bench.deliver(64).verdict == ReceiveVerdict::delivered);
+    CHECK(ring_reads() == 2);
+    REQUIRE(bench.deliver(64).verdict == ReceiveVerdict::delivered);
+    bench.run();
+    // The fifth packet waits for nothing, and lands in the buffer that was posted fifth.
+    const Picoseconds finish = bench.deliver(64).finish;
+    CHECK(ring_reads() == 2);
+    CHECK(bench.memory(buffers[0], 64) == bench.packet);
+    RqBench other(kCyclic);
+    other.post_buffer(256);
+    CHECK(finish - bench.calendar.now() < other.deliver(64).finish - other.calendar.now());
+}
+
+TEST_CASE("WQEs that were read ahead are forgotten when the queue is reset", "[rq]") {
+    RqBench bench(kCyclic);
+    for (int i = 0; i < 8; ++i) bench.post_buffer(256);
+    for (int i = 0; i < 5; ++i) REQUIRE(bench.deliver(64).verdict == ReceiveVerdict::delivered);
+    bench.run();
+    bench.rq.state = QueueState::reset;
+    bench.engines.stopped(bench.rq);
+    bench.host.store_be<std::uint32_t>(bench.rq.wq.doorbell_record.value, 0);
+    bench.posted = 0;
+    bench.rq.state = QueueState::ready;
+    bench.engines.started(bench.rq);
+    CHECK(bench.deliver(64).verdict == ReceiveVerdict::no_buffer);
+    const std::uint64_t buffer = bench.post_buffer(256);
+    REQUIRE(bench.deliver(64).verdict == ReceiveVerdict::delivered);
+    CHECK(bench.memory(buffer, 64) == bench.packet);
 }
 
 TEST_CASE("without a posted WQE the packet is lost and counted as out of buffer", "[rq]") {
