@@ -63,6 +63,10 @@ void Mac::link_removed() {
     link_state_changed({});
 }
 
+namespace {
+constexpr std::uint64_t kPausedBuffers = 64;  // in units of the transmit buffer
+}  // namespace
+
 // ---- Link
 
 LinkOffer Mac::link_offer() const {
@@ -179,8 +183,11 @@ Picoseconds Mac::room_at(Picoseconds at, unsigned priority) {
     const Queue& queue = queues_[priority];
     if (!state_.up() || queue.bytes < config_.transmit_buffer.value) return at;
     Picoseconds begin = std::max({at, wire_free_, queue.frames.front().at});
-    if (queue.paused) begin = std::max(begin, queue.paused_until);
     const Bytes excess{queue.bytes - config_.transmit_buffer.value + 1};
+    // The other end mostly lets go long before a pause has run out: senders bring more in growing
+    // steps as if it had, until what they brought is a lot.
+    const bool many = queue.bytes > kPausedBuffers * config_.transmit_buffer.value;
+    if (queue.paused && many) begin = std::max(begin, queue.paused_until);
     return begin + state_.mode->rate.time_for(excess);
 }
 

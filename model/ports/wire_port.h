@@ -20,8 +20,8 @@ class WirePort {
     virtual void transmit(Picoseconds ready, FramePtr frame) = 0;
 
     /// When a sender of `priority` may bring more, if it has something at `at`: `at` itself while
-    /// the queue is short, else a later time at which to ask again (a paused priority gives the end
-    /// of the pause as known now). The port takes every frame nevertheless.
+    /// the queue is short, else a later time (of a paused priority not the end of the pause, which
+    /// mostly comes earlier than announced). The port takes every frame nevertheless.
     virtual Picoseconds room_at(Picoseconds at, unsigned priority) = 0;
 
     virtual bool link_up() const = 0;

@@ -42,6 +42,20 @@ struct PauseBench : PortBench {
 
 }  // namespace
 
+TEST_CASE("senders of a paused port ask again before the pause has run out", "[pause]") {
+    PauseBench bench;
+    bench.change(bench.a, [](auto& s) { s.pause_rx = true; });
+    bench.bring_up();
+    bench.control(PauseBench::pause_for(0xffff));
+    const Picoseconds now = bench.calendar.now();
+    const Picoseconds end = now + model::picoseconds(0xffff * 20'480LL);
+    for (int i = 0; i < 60; ++i) bench.send(1514);
+    CHECK(bench.a.room_at(now, 0) > now);
+    CHECK(bench.a.room_at(now, 0) < now + microseconds(30));
+    for (int i = 0; i < 3000; ++i) bench.send(1514);  // but not without end
+    CHECK(bench.a.room_at(now, 0) > end);
+}
+
 TEST_CASE("a pause frame stops sending for its quanta of 512 bit times", "[pause]") {
     PauseBench bench;
     bench.change(bench.a, [](auto& s) { s.pause_rx = true; });
