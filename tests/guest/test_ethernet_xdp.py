@@ -56,6 +56,9 @@ echo $(($(answers) - before))"""))
         after = traffic.statistics(guest, "ns2", second)
         return answers, {name: value - before.get(name, 0) for name, value in after.items()}
 
+    def xdp(grown):
+        return {name: value for name, value in grown.items() if "xdp" in name and value}
+
     traffic.script(guest, "exchange")
     for mode in ("on", "off"):  # enhanced multi-packet WQEs of the XDP send queue
         guest.check(f"ip netns exec ns2 ethtool --set-priv-flags {second} xdp_tx_mpwqe {mode}")
@@ -64,21 +67,22 @@ echo $(($(answers) - before))"""))
         # Replacing a program by another needs no new queues.
         attach("xdpdrv pinned /sys/fs/bpf/drop")
         answers, grown = pinged(count=5)
-        assert answers == 0 and grown["rx_xdp_drop"] >= 5, grown
+        assert answers == 0 and grown["rx_xdp_drop"] >= 5, xdp(grown)
         for size in (56, 1400):
             attach("xdpdrv pinned /sys/fs/bpf/answer")
             answers, grown = pinged(size)
             assert answers == 20, f"XDP_TX {mode} {size}: {answers} of 20"
-            assert grown["rx_xdp_tx_xmit"] == grown["rx_xdp_tx_cqe"] == 20, grown
+            # Completions are counted when the queue is polled next.
+            assert grown["rx_xdp_tx_xmit"] == 20 >= grown["rx_xdp_tx_cqe"] > 0, xdp(grown)
             if mode == "off":
-                assert grown["rx_xdp_tx_mpwqe"] == 0, grown
+                assert grown["rx_xdp_tx_mpwqe"] == 0, xdp(grown)
             else:
-                assert grown["rx_xdp_tx_mpwqe"] > 0, grown
+                assert grown["rx_xdp_tx_mpwqe"] > 0, xdp(grown)
             attach("xdpdrv pinned /sys/fs/bpf/redirect")
             answers, grown = pinged(size)
             assert answers == 20, f"redirect {mode} {size}: {answers} of 20"
-            assert grown["rx_xdp_redirect"] == grown["tx_xdp_xmit"] == 20, grown
-            assert grown["tx_xdp_err"] == grown["tx_xdp_full"] == 0, grown
+            assert grown["rx_xdp_redirect"] == grown["tx_xdp_xmit"] == 20, xdp(grown)
+            assert grown["tx_xdp_err"] == grown["tx_xdp_full"] == 0, xdp(grown)
         traffic.script(guest, "pull ns1 10.0.0.2; pull ns2 10.0.0.1")
         attach("xdpdrv off")
         traffic.script(guest, "exchange")
