@@ -128,6 +128,8 @@ Reply query_vnic_env(CommandContext& context, ConstView<prm::query_vnic_env_in> 
     if (function.general<Cap::vnic_env_queue_counters>() != 0) {
         answer.set<Statistics::total_error_queues>(queues_in_error(function.resources()));
     }
+    // internal_rq_out_of_buffer (vnic_env_int_rq_oob) stays 0: it counts packets of queues that the
+    // firmware keeps for itself, and there are none.
     const model::QueueCounters& queues = function.queues().counters();
     if (function.general<Cap::vnic_env_cq_overrun>() != 0) {
         answer.set<Statistics::cq_overrun>(clip(queues.cq_overruns));

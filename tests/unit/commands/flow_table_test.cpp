@@ -56,7 +56,11 @@ TEST_CASE("tables are chained by misses, and the next one is held", "[flow_table
 
 TEST_CASE("CREATE_FLOW_TABLE refuses what the card's tables cannot do", "[flow_table]") {
     EthernetBench bench(
-        capability({{kRx + "max_ft_level", "64"}, {kRx + "log_max_ft_size", "22"}}));
+        capability({{kRx + "max_ft_level", "64"},
+                    {kRx + "log_max_ft_size", "22"},
+                    {kRx + "reformat", "0"},
+                    {kRx + "decap", "0"},
+                    {"flow_table_nic_cap.flow_table_properties_nic_transmit.ft_support", "0"}}));
     using In = prm::create_flow_table_in;
     using V = prm::View<In>;
     check_refusals<prm::create_flow_table_out>(
