@@ -206,25 +206,29 @@ std::int64_t Calendar::sample_width() const {
     return std::max<std::int64_t>(1, static_cast<std::int64_t>(3.0 * gap * scale));
 }
 
+// In place: a number of events that swings about a threshold takes no memory each time.
 void Calendar::resize(std::size_t buckets) {
     const auto width = static_cast<std::uint64_t>(sample_width());
-    std::vector<Bucket> old(buckets);
-    old.swap(buckets_);
+    // Buckets are sorted by (time, sequence) and events of one time share a bucket, so moving
+    // them in bucket order keeps the order of equal times.
+    Event* all = nullptr;
+    Event** end = &all;
+    for (const Bucket& bucket : buckets_) {
+        *end = bucket.head;
+        while (*end != nullptr) end = &(*end)->next;
+    }
+    buckets_.assign(buckets, Bucket{});
     width_shift_ = static_cast<unsigned>(std::bit_width(width) - 1);
     queued_ = 0;
     earliest_ = nullptr;
-    // Buckets are sorted by (time, sequence) and events of one time share a bucket, so moving
-    // them in bucket order keeps the order of equal times.
-    for (Bucket& bucket : old) {
-        for (Event* event = bucket.head; event != nullptr;) {
-            Event* next = event->next;
-            event->next = nullptr;
-            if (event->handler == nullptr) {
-                release(event);
-            } else {
-                insert(event);
-            }
-            event = next;
+    while (all != nullptr) {
+        Event* event = all;
+        all = event->next;
+        event->next = nullptr;
+        if (event->handler == nullptr) {
+            release(event);
+        } else {
+            insert(event);
         }
     }
 }

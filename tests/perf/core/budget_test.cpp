@@ -70,6 +70,24 @@ TEST_CASE("the hook sees allocations", "[perf]") {
     CHECK(g_allocations == before + 1);
 }
 
+TEST_CASE("a number of pending events that swings allocates nothing either", "[perf]") {
+    struct Nothing {
+        void happen(const model::EventArguments&) {}
+    } nothing;
+    model::Calendar calendar;
+    const auto swing = [&] {
+        for (std::int64_t i = 1; i <= 1000; ++i) {
+            calendar.schedule<&Nothing::happen>(calendar.now() + model::nanoseconds(i), &nothing);
+        }
+        while (calendar.run_one()) {
+        }
+    };
+    for (int i = 0; i < 3; ++i) swing();
+    const std::uint64_t before = g_allocations;
+    for (int i = 0; i < 10; ++i) swing();
+    CHECK(g_allocations == before);
+}
+
 TEST_CASE("an event allocates nothing once the pool is warm", "[perf]") {
     for (const std::size_t pending : {1U, 100U, 1000U, 10000U}) {
         perf::CalendarLoad load(pending);
