@@ -74,6 +74,13 @@ void SparseMemory::store(HostAddress address, std::span<const std::byte> from) {
     CX_ASSERT(status == DmaStatus::ok, "store at {:#x}", address.value);
 }
 
+std::span<std::byte> SparseMemory::window(HostAddress address, std::size_t bytes) {
+    const std::size_t offset = address.value % kPageBytes;
+    CX_ASSERT(contains(address.value, bytes) && offset + bytes <= kPageBytes,
+              "window of {} bytes at {:#x}", bytes, address.value);
+    return {page_of(address.value) + offset, bytes};
+}
+
 HostAddress SparseMemory::allocate(std::uint64_t bytes, std::uint64_t alignment) {
     CX_ASSERT(bytes > 0 && std::has_single_bit(alignment), "{} bytes, alignment {}", bytes,
               alignment);

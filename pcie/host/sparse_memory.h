@@ -33,6 +33,9 @@ class SparseMemory : public HostMemory {
     /// Access of the program that plays the CPU. The range must lie inside the memory.
     void load(model::HostAddress address, std::span<std::byte> into);
     void store(model::HostAddress address, std::span<const std::byte> from);
+    /// The same memory for direct use, as long as it is allocated. The range must lie inside one
+    /// block of kPageBytes.
+    std::span<std::byte> window(model::HostAddress address, std::size_t bytes);
 
     /// Pages that exist so far.
     std::size_t pages() const { return pages_.size(); }
