@@ -41,14 +41,14 @@ def build_folder():
     return pathlib.Path(os.environ.get("CXSIM_BUILD_DIR") or ROOT / "build" / "release")
 
 
-def build():
-    """bench_core and cxsim of the release build; says what it does, since it may take minutes."""
+def build(targets=("bench_core", "cxsim")):
+    """Targets of the release build; says what it does, since it may take minutes."""
     folder = build_folder()
     print(f"bench: building {folder}", flush=True)
     log = subprocess.PIPE
     if not (folder / "build.ninja").exists():
         subprocess.run(["cmake", "--preset", "release"], cwd=ROOT, check=True, stdout=log)
-    done = subprocess.run(["ninja", "-C", str(folder), "bench_core", "cxsim"], stdout=log,
+    done = subprocess.run(["ninja", "-C", str(folder), *targets], stdout=log,
                           stderr=subprocess.STDOUT, text=True, timeout=BUILD_SECONDS, check=False)
     if done.returncode:
         raise SystemExit(done.stdout[-4000:] + f"\nbench: the build in {folder} failed")

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`scripts/bench network`: frames through two whole cards back to back, in one process.
+
+The native part is tests/perf/bench_network.cpp: drivers that post WQEs and take completions
+through BAR0 and host memory. Rates are in simulated time and the same on any machine; each stands
+beside the smallest of its bounds (the wire's arithmetic, PCIe of sender and receiver, host memory,
+the send queues' pipeline), which it must meet. Sizes of frames include the FCS.
+"""
+
+import json
+import subprocess
+
+from . import core
+from .table import Row
+
+WIRE_TOLERANCE_PERCENT = 0.5
+OTHER_TOLERANCE_PERCENT = 1.0
+CASE_SECONDS = 300
+
+
+def run(program, *words):
+    out = subprocess.run([str(program), *words], stdout=subprocess.PIPE, text=True,
+                         timeout=CASE_SECONDS, check=True).stdout
+    return json.loads(out[out.index("{"):])  # SystemC's banner comes first
+
+
+def rate_row(values):
+    name, bound = min(values["bounds"].items(), key=lambda item: item[1])
+    deviation = 100 * (values["rate"] / bound - 1)
+    allowed = WIRE_TOLERANCE_PERCENT if name == "wire" else OTHER_TOLERANCE_PERCENT
+    note = (f"{values['rate'] / 1e6:.3f} Mframes/s of {bound / 1e6:.3f}, {name} "
+            f"({deviation:+.2f} %); {values['events']:.2f} events and "
+            f"{values['allocations']:.4f} allocations a frame, "
+            f"{values['wall'] / 1e3:.0f} kframes/s of wall time")
+    if values["wrong"]:
+        note += f"; {values['wrong']} frames came out wrong"
+        deviation = 100.0
+    what = f"{values['card']} {values['mode']}, {values['bytes']} bytes"
+    return Row(what, abs(deviation), "% off", allowed, note)
+
+
+def measure(_options):
+    folder = core.build(["bench_network"])
+    program = folder / "tests" / "bench_network"
+    rows = [rate_row(run(program, str(case))) for case in range(run(program)["cases"])]
+    for card in ("connectx4lx", "connectx5", "connectx6dx", "connectx7"):
+        values = run(program, "latency", card)
+        rows.append(Row(f"{card} {values['mode']}, half a round trip of 64 bytes",
+                        values["half_round_trip_ns"], "ns", None,
+                        "doorbell to visible completion, drivers that poll"))
+    return rows
