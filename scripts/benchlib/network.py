@@ -8,6 +8,7 @@ the send queues' pipeline), which it must meet. Sizes of frames include the FCS.
 """
 
 import json
+import os
 import subprocess
 
 from . import core
@@ -16,12 +17,13 @@ from .table import Row
 WIRE_TOLERANCE_PERCENT = 0.5
 OTHER_TOLERANCE_PERCENT = 1.0
 CASE_SECONDS = 300
+QUIET = os.environ | {"SYSTEMC_DISABLE_COPYRIGHT_MESSAGE": "1"}
 
 
 def run(program, *words):
     out = subprocess.run([str(program), *words], stdout=subprocess.PIPE, text=True,
-                         timeout=CASE_SECONDS, check=True).stdout
-    return json.loads(out[out.index("{"):])  # SystemC's banner comes first
+                         timeout=CASE_SECONDS, check=True, env=QUIET).stdout
+    return json.loads(out)
 
 
 def rate_row(values):
