@@ -142,7 +142,7 @@ flow() {{
     flow=$!
     sleep 0.5
 }}
-for round in 1 2 3; do
+for round in 1 2; do
     flow
     in2 ip link set {devices[1]} down
     for try in {{1..100}}; do
@@ -157,7 +157,7 @@ for round in 1 2 3; do
     exchange
 done
 flow
-for mtu in 9000 1400 68 1500 4000 9978 1500; do
+for mtu in 9000 68 9978 1500; do
     in1 ip link set {devices[0]} mtu $mtu && in2 ip link set {devices[1]} mtu $mtu || fail mtu $mtu
     carrier
     [ $mtu -ge 1280 ] || continue

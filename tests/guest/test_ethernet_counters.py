@@ -110,6 +110,12 @@ def expected_sent(own, peer):
     return want | by_cast("tx", frames)
 
 
+def unchecked(frame):
+    """Not IP, or so short that the driver does not use the card's sum (it covers padding), and
+    without a checksum of TCP or UDP that the card has verified."""
+    return not frame.ip or (frame.length <= 64 and not frame.transport)
+
+
 def expected_received(frames):
     wire = sum(f.length + 4 for f in frames)
     want = {
@@ -118,8 +124,8 @@ def expected_received(frames):
         "rx_prio0_packets": len(frames), "rx_prio0_bytes": wire,
         "rx_multicast_phy": sum(f.cast() == "multicast" for f in frames),
         "rx_broadcast_phy": sum(f.cast() == "broadcast" for f in frames),
-        "rx_csum_none": sum(not f.ip for f in frames),
-        "rx_csum_complete + rx_csum_unnecessary": sum(f.ip for f in frames),
+        "rx_csum_none": sum(unchecked(f) for f in frames),
+        "rx_csum_complete + rx_csum_unnecessary": sum(not unchecked(f) for f in frames),
     }
     for low, high in SIZES:
         name = "rx_64_bytes_phy" if low == high else f"rx_{low}_to_{high}_bytes_phy"
