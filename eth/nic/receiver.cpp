@@ -74,14 +74,17 @@ Picoseconds Receiver::steer(Picoseconds at, model::FramePtr frame) {
     origin.vport = kUplinkVport;
     packet_.take(std::move(frame), origin);
     pipeline_.steering.receive(packet_, deliveries_);
-    if (std::ranges::all_of(deliveries_, &Delivery::sniffer)) {
+    const auto list = deliveries_.list();
+    counters_.copies += list.size();
+    if (std::ranges::all_of(list, &Delivery::sniffer)) {
         ++counters_.steered_away;
         if (deliveries_.drops() > 0 && deliveries_.drop_reason() != model::DropReason::action) {
             ++pipeline_.gate.receive_steering;
         }
+    } else {
+        --counters_.copies;
     }
     Picoseconds finish = at;
-    const auto list = deliveries_.list();
     for (std::size_t i = 0; i < list.size(); ++i) {
         auto& packet = static_cast<Packet&>(*list[i].packet);
         const auto wants = [&packet](const Delivery& other) { return other.packet == &packet; };
@@ -99,6 +102,7 @@ Picoseconds Receiver::steer(Picoseconds at, model::FramePtr frame) {
 }
 
 Picoseconds Receiver::deliver(Picoseconds at, model::FramePtr frame, const Delivery& delivery) {
+    ++counters_.copies;
     copy_.take(std::move(frame));
     const Picoseconds finish = deliver(at, copy_, delivery);
     copy_.drop();

@@ -26,6 +26,7 @@ struct ReceiveCounters {
     std::uint64_t vport_down = 0;     ///< dropped: the vport is down
     std::uint64_t steered_away = 0;   ///< dropped by the flow tables: no rule, or one that drops;
                                       ///< a sniffer may have seen them
+    std::uint64_t copies = 0;         ///< deliveries beyond one for each frame: sniffers, multicast
     std::uint64_t deliveries = 0;     ///< frames times destinations, LRO's merged ones included
     std::uint64_t no_queue = 0;       ///< deliveries dropped: the TIR leads to no queue
     std::uint64_t refused = 0;        ///< deliveries that the queue did not take (its counters say why)

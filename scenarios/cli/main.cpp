@@ -20,6 +20,8 @@ constexpr Subcommand kSubcommands[] = {
      cxsim::scenarios::run_serve},
     {"bringup", "start a card with the in-process driver and tear it down again",
      cxsim::scenarios::run_bringup},
+    {"frames", "send frames from one card to another in this process",
+     cxsim::scenarios::run_frames},
     {"prm", "record, show and replay commands; what is covered", cxsim::scenarios::run_prm},
     {"ctl", "ask a running serve for its state", cxsim::scenarios::run_ctl},
 };

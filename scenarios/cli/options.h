@@ -30,5 +30,6 @@ int run_serve(const Arguments& arguments);
 int run_ctl(const Arguments& arguments);
 int run_prm(const Arguments& arguments);
 int run_bringup(const Arguments& arguments);
+int run_frames(const Arguments& arguments);
 
 }  // namespace cxsim::scenarios

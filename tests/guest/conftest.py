@@ -15,6 +15,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
+import books  # noqa: E402
 import guestlib  # noqa: E402
 import traffic  # noqa: E402
 from guestlib import server as serving, setup  # noqa: E402
@@ -65,7 +66,7 @@ def parts(cache):
 
 @pytest.fixture
 def serve(cache, tmp_path_factory):
-    """serve(cards) -> a started Server; ended after the test."""
+    """serve(cards) -> a started Server; ended after the test, when its books must balance."""
     running = []
 
     def start(*cards):
@@ -75,8 +76,11 @@ def serve(cache, tmp_path_factory):
         running.append(server)
         return server.start(guestlib.Deadline(600))
     yield start
+    states = [server.state() for server in running if server.alive()]
     for server in running:
         server.close()
+    for state in states:
+        books.check(state)
 
 
 @pytest.fixture
