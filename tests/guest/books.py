@@ -22,11 +22,11 @@ def check_card(card, on_the_way):
          port("rx_control") + port("rx_delivered") + port("rx_discards") +
          port("rx_no_receiver"), 0),
         ("handed over", port("rx_delivered"), got["frames"], 0),
-        ("steered", got["frames"] + got["looped"] + got["copies"],
+        ("steered", got["frames"] + got.get("looped", 0) + got.get("copies", 0),
          got["vport_down"] + got["steered_away"] + got["deliveries"], 0),
         ("delivered", got["deliveries"],
          got["received"] + got["no_buffer"] + got["not_ready"] + got["too_small"] +
-         got["failures"] + got["no_queue"] + got["loop_blocked"] +
+         got["failures"] + got["no_queue"] + got.get("loop_blocked", 0) +
          got["merged_frames"] - got["merged_packets"], on_the_way),
     ]
     wrong = [f"{card['socket']}: {what}: {left} in, {right} out, {slack} on the way"
