@@ -67,13 +67,13 @@ def measure(guest, devices):
     """([frames captured], [growth of the counters]) of both cards over WORK, at rest at both ends."""
     for _ in range(4):
         traffic.script(guest, "sleep 1\n" + "".join(f"""
-ip netns exec ns{i + 1} tcpdump -Z root -n -U -s 80 -B 16384 -i {device} -w /tmp/cap{i} \\
+ip netns exec ns{i + 1} tcpdump -Z root -n -U --immediate-mode -s 80 -B 16384 -i {device} -w /tmp/cap{i} \\
     2>/tmp/said{i} &
 echo $! >/tmp/pid{i}
 until grep -q listening /tmp/said{i}; do sleep 0.05; done
 """ for i, device in enumerate(devices)))
         before = [traffic.statistics(guest, f"ns{i + 1}", d) for i, d in enumerate(devices)]
-        quiet = traffic.script(guest, "cat /tmp/cap0 /tmp/cap1 | wc -c").strip() == "48"
+        quiet = traffic.script(guest, "sleep 0.3; cat /tmp/cap0 /tmp/cap1 | wc -c").strip() == "48"
         traffic.script(guest, WORK.replace("DEV1", devices[1]) + "sleep 0.5")
         after = [traffic.statistics(guest, f"ns{i + 1}", d) for i, d in enumerate(devices)]
         traffic.script(guest, "kill $(cat /tmp/pid0 /tmp/pid1); sleep 0.5; cat /tmp/said?\n"
