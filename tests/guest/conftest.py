@@ -4,6 +4,7 @@
 CXSIM_GUEST_ROUNDS   rounds of each repetition (default 3; the full numbers come with 100)
 CXSIM_GUEST_KERNELS  kernels, comma separated (default 6.1,6.12,newest)
 CXSIM_GUEST_CARDS    cards, comma separated (default all four)
+CXSIM_FULL           1: cases marked one_kernel run on every kernel, big transfers in full size
 """
 
 import os
@@ -27,6 +28,29 @@ def listed(name, default):
 
 KERNELS = listed("CXSIM_GUEST_KERNELS", "6.1,6.12,newest")
 CARDS = listed("CXSIM_GUEST_CARDS", ",".join(guestlib.CARDS))
+
+
+FULL = os.environ.get("CXSIM_FULL", "") not in ("", "0")
+# Where one kernel has to stand for all: the middle one.
+ONE_KERNEL = "6.12" if "6.12" in KERNELS else KERNELS[0]
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "one_kernel: on one kernel only, unless CXSIM_FULL is set")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leaves out the other kernels of cases that are marked one_kernel."""
+    if FULL:
+        return
+
+    def left_out(item):
+        parameters = item.callspec.params if hasattr(item, "callspec") else {}
+        return item.get_closest_marker("one_kernel") and \
+            parameters.get("kernel", ONE_KERNEL) != ONE_KERNEL
+
+    config.hook.pytest_deselected(items=[item for item in items if left_out(item)])
+    items[:] = [item for item in items if not left_out(item)]
 
 
 def rounds(full):

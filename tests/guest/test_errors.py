@@ -11,6 +11,8 @@ import traffic
 from conftest import KERNELS, need_cxsim
 from guestlib import procs
 
+pytestmark = pytest.mark.one_kernel
+
 FRAMES = 2000
 PAYLOAD = 1400
 FRAME = 14 + 20 + 8 + PAYLOAD + 4  # with FCS

@@ -10,6 +10,8 @@ import pytest
 import traffic
 from conftest import KERNELS
 
+pytestmark = pytest.mark.one_kernel
+
 # Octets with FCS, as RFC 2819 groups them.
 SIZES = ((64, 64), (65, 127), (128, 255), (256, 511), (512, 1023), (1024, 1518), (1519, 2047),
          (2048, 4095), (4096, 8191), (8192, 10239))

@@ -6,6 +6,8 @@ import pytest
 import traffic
 from conftest import KERNELS
 
+pytestmark = pytest.mark.one_kernel
+
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_vlan_macvlan_and_bridge(pair, kernel):

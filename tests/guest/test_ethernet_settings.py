@@ -11,6 +11,8 @@ import pytest
 import traffic
 from conftest import KERNELS
 
+pytestmark = pytest.mark.one_kernel
+
 
 @pytest.fixture
 def busy(pair):

@@ -11,6 +11,8 @@ import pytest
 import traffic
 from conftest import KERNELS
 
+pytestmark = pytest.mark.one_kernel
+
 LOADER = pathlib.Path(__file__).with_name("xdp_loader.c")
 
 

@@ -13,6 +13,8 @@ import guestlib
 import traffic
 from conftest import KERNELS
 
+pytestmark = pytest.mark.one_kernel
+
 SENT = 32
 
 # Senders, run in ns1: one socket or one for each datagram (different source ports).
