@@ -103,8 +103,9 @@ def expected_sent(own, peer):
         "tx_prio0_packets": len(frames), "tx_prio0_bytes": wire,
         "tx_multicast_phy": sum(f.cast() == "multicast" for f in frames),
         "tx_broadcast_phy": sum(f.cast() == "broadcast" for f in frames),
-        "tx_csum_partial": sum(f.transport for f in own),
-        "tx_csum_none": sum(not f.transport for f in own),
+        # The kernel sums some TCP answers (resets, those of closed sockets) by itself: only the
+        # two together can be derived.
+        "tx_csum_partial + tx_csum_none": len(own),
     }
     large = [f for f in own if f.payload > 0 and f.length > 9014]
     want["tx_tso_packets"] = len(large)
