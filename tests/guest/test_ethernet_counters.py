@@ -91,7 +91,7 @@ until grep -q listening /tmp/said{i}; do sleep 0.05; done
     raise AssertionError("the kernels never stop talking by themselves")
 
 
-def expected_sent(own, peer):
+def expected_sent(own, peer, with_headers):
     """Counters of the sender. Captures see large sends whole, and the partner's side their frames;
     padding is seen by the partner only."""
     frames = [f for f in own if f.length <= 60] + [f for f in peer if f.length > 60]
@@ -109,7 +109,7 @@ def expected_sent(own, peer):
     }
     large = [f for f in own if f.payload > 0 and f.length > 9014]
     want["tx_tso_packets"] = len(large)
-    want["tx_tso_bytes"] = sum(f.payload for f in large)
+    want["tx_tso_bytes"] = sum(f.length if with_headers else f.payload for f in large)
     return want | by_cast("tx", frames)
 
 
@@ -183,7 +183,8 @@ ip netns exec ns{i + 1} ethtool -K {d} gro off lro off
             whose = f"{kernel}, TSO {state}, card {i}"
             if state == "off":
                 assert sorted(max(f.length, 60) for f in own) == sorted(f.length for f in peer)
-            want = expected_sent(own, peer)
+            # Since 7.x the driver's tx_tso_bytes has the headers of each large packet.
+            want = expected_sent(own, peer, kernel == "newest")
             want |= expected_received([f for f in captures[i] if f.source == macs[1 - i]])
             wrong += compare(want, grown[i], whose)
             rest = {n: v for n, v in grown[i].items() if v and not re.search(r"\d_", n)
