@@ -79,7 +79,11 @@ class Session {
     void open(Destination& each) {
         each.rq = bench_.resources.rqs.create();
         each.rq->cqn = bench_.completions.cq->id.number;
-        each.rq->view().set<prm::rqc::wq, prm::wq::wq_type>(1U);
+        // One queue strides (eight of 256 bytes a WQE), the others are cyclic.
+        const bool striding = &each == destinations_.data();
+        each.rq->view().set<prm::rqc::wq, prm::wq::wq_type>(striding ? 3U : 1U);
+        each.rq->view().set<prm::rqc::wq, prm::wq::log_wqe_num_of_strides>(0xaU);
+        each.rq->view().set<prm::rqc::wq, prm::wq::log_wqe_stride_size>(2U);
         each.rq->view().set<prm::rqc::wq, prm::wq::pd>(test::kPd);
         bench_.fill_wq(each.rq->wq, kLogBuffers, 5);
         each.rq->state = model::QueueState::ready;
@@ -100,6 +104,7 @@ class Session {
             // Few flows, so that segments meet for merging; to one station, to a group.
             bytes = test::ipv4_packet(kind % 4 == 1 ? 17 : 6, input_.byte() * 8U,
                                       kind % 16 == 2 ? 0x01 : 0x02);
+            if (kind % 4 != 1) follow_on(bytes);
             for (unsigned spoilt = input_.byte() % 3; spoilt-- > 0;) {
                 bytes[input_.word() % bytes.size()] = static_cast<std::byte>(input_.byte());
             }
@@ -107,6 +112,28 @@ class Session {
         model::FramePtr made = bench_.frame_of(bytes);
         if (kind == 255) made->synthetic = input_.word() % 4096U;
         return made;
+    }
+
+    // The next segment of the one TCP stream, with right checksums: what is merged.
+    void follow_on(std::vector<std::byte>& bytes) {
+        constexpr std::size_t kIp = 14;
+        constexpr std::size_t kTcp = 34;
+        const auto sum = [&](std::size_t from, std::size_t to, std::uint32_t start) {
+            std::uint32_t total = start;
+            for (std::size_t i = from; i < to; ++i) {
+                const auto octet = std::to_integer<std::uint32_t>(bytes[i]);
+                total += (i - from) % 2 == 0 ? octet << 8 : octet;
+            }
+            while (total >> 16 != 0) total = (total & 0xffff) + (total >> 16);
+            return static_cast<std::uint16_t>(~total);
+        };
+        model::store_be<std::uint32_t>(bytes.data() + kTcp + 4, sequence_);
+        sequence_ += static_cast<std::uint32_t>(bytes.size() - kTcp - 20);
+        model::store_be<std::uint16_t>(bytes.data() + kIp + 10, sum(kIp, kTcp, 0));
+        // Pseudo header: protocol and length, then the addresses.
+        const auto length = static_cast<std::uint32_t>(bytes.size() - kTcp);
+        model::store_be<std::uint16_t>(bytes.data() + kTcp + 16,
+                                       sum(kIp + 12, bytes.size(), 6 + length));
     }
 
     void change_rule() {
@@ -194,6 +221,7 @@ class Session {
     std::array<Destination, kQueues> destinations_;
     std::uint64_t buffer_ = bench_.allocate(2048);
     unsigned tables_ = 0;
+    std::uint32_t sequence_ = 1;
 };
 
 }  // namespace
