@@ -196,7 +196,9 @@ Card::Card(model::Kernel& kernel, const CardSetup& setup)
     function.queues().set_packet_sink(transmitter_.get());
 }
 
+// The host may be gone already: the link that goes down must not make the firmware write events.
 Card::~Card() {
+    port_->set_listener(nullptr);
     port_->set_receiver(nullptr);
     port_->disconnect();
     firmware_->function(model::FunctionId{0}).queues().set_packet_sink(nullptr);
