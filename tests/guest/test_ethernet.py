@@ -68,7 +68,8 @@ def test_a_file_arrives_as_it_was_sent(pair, kernel):
     for source, sink in ((2, 1), (1, 2)):
         output = traffic.script(guest, f"""
 head -c 16777216 /dev/urandom >/tmp/block
-(for i in $(seq {blocks}); do cat /tmp/block; done) | tee >(sha256sum >/tmp/sent) |
+rm -f /tmp/copy; mkfifo /tmp/copy; sha256sum </tmp/copy >/tmp/sent &
+(for i in $(seq {blocks}); do cat /tmp/block; done) | tee /tmp/copy |
     in{source} busybox nc -l -p 7001 &
 sleep 0.5
 begin=$(date +%s.%N)
@@ -99,7 +100,8 @@ sleep 1
         out = traffic.script(guest, f"""
 {setting}
 sleep 0.2
-ip netns exec ns2 tcpdump -Z root -p -n -i {devices[1]} -w /tmp/seen 'icmp[icmptype] == 8' 2>/tmp/ready &
+rm -f /tmp/ready /tmp/seen; touch /tmp/ready
+ip netns exec ns2 tcpdump --immediate-mode -U -Z root -p -n -i {devices[1]} -w /tmp/seen 'icmp[icmptype] == 8' 2>/tmp/ready &
 until grep -q listening /tmp/ready; do sleep 0.05; done
 missed=$(in2 ethtool -S {devices[1]} | sed -n 's/ *rx_steer_missed_packets: //p')
 before=$(answers)
@@ -183,8 +185,10 @@ for round in 1 2; do
     echo {bdf} >/sys/bus/pci/drivers/mlx5_core/unbind || fail unbind
     echo {bdf} >/sys/bus/pci/drivers/mlx5_core/bind || fail bind
     kill $flow; wait $flow
-    for try in {{1..200}}; do [ -e /sys/class/net/{devices[1]} ] && break; sleep 0.05; done
-    ip link set {devices[1]} netns ns2 || fail "no netdev after bind"
+    # Its name may be one that went to a namespace with the other card.
+    for try in {{1..200}}; do [ -e /sys/bus/pci/devices/{bdf}/net/* ] && break; sleep 0.05; done
+    name=$(ls /sys/bus/pci/devices/{bdf}/net)
+    ip link set $name netns ns2 name {devices[1]} || fail "no netdev after bind: '$name'"
     in2 ip address add 10.0.0.2/24 dev {devices[1]}
     in2 ip address add fd00::2/64 dev {devices[1]} nodad
     in2 ip link set {devices[1]} up
