@@ -39,16 +39,12 @@ void BringUp::up() {
     send_queue();
     post_nops(3);
     receive_queue();
-    steering();
+    forward_all_to(driver_, undo_, tirn_);
     queue_pair();
 }
 
 void BringUp::down() {
-    while (!undo_.empty()) {
-        const Undo step = std::move(undo_.back());
-        undo_.pop_back();
-        driver_.execute(step.input, step.output_bytes).require_ok();
-    }
+    undo_.run(driver_);
     driver_.close_events();
     driver_.stop();
     cq_consumer_ = 0;
@@ -115,14 +111,14 @@ void BringUp::domains() {
     pd_ = driver_.run<prm::alloc_pd_in, prm::alloc_pd_out>(Opcode::ALLOC_PD, kNothing)
               .view()
               .get<prm::alloc_pd_out::pd>();
-    undo<prm::dealloc_pd_in, prm::dealloc_pd_out, prm::dealloc_pd_in::pd>(Opcode::DEALLOC_PD, pd_);
+    undo_.add<prm::dealloc_pd_in, prm::dealloc_pd_out, prm::dealloc_pd_in::pd>(Opcode::DEALLOC_PD, pd_);
     using Domain = prm::alloc_transport_domain_out;
     domain_ =
         driver_
             .run<prm::alloc_transport_domain_in, Domain>(Opcode::ALLOC_TRANSPORT_DOMAIN, kNothing)
             .view()
             .get<Domain::transport_domain>();
-    undo<prm::dealloc_transport_domain_in, prm::dealloc_transport_domain_out,
+    undo_.add<prm::dealloc_transport_domain_in, prm::dealloc_transport_domain_out,
          prm::dealloc_transport_domain_in::transport_domain>(Opcode::DEALLOC_TRANSPORT_DOMAIN,
                                                              domain_);
     using Key = prm::create_mkey_in;
@@ -136,12 +132,12 @@ void BringUp::domains() {
             mkc.set<prm::mkc::qpn>(0xffffffU);
             mkc.set<prm::mkc::mkey_7_0>(0x42U);
         });
-    undo<prm::destroy_mkey_in, prm::destroy_mkey_out, prm::destroy_mkey_in::mkey_index>(
+    undo_.add<prm::destroy_mkey_in, prm::destroy_mkey_out, prm::destroy_mkey_in::mkey_index>(
         Opcode::DESTROY_MKEY, mkey.view().get<prm::create_mkey_out::mkey_index>());
     using Counter = prm::alloc_q_counter_out;
     const auto counter =
         driver_.run<prm::alloc_q_counter_in, Counter>(Opcode::ALLOC_Q_COUNTER, kNothing);
-    undo<prm::dealloc_q_counter_in, prm::dealloc_q_counter_out,
+    undo_.add<prm::dealloc_q_counter_in, prm::dealloc_q_counter_out,
          prm::dealloc_q_counter_in::counter_set_id>(Opcode::DEALLOC_Q_COUNTER,
                                                     counter.view().get<Counter::counter_set_id>());
     records_ = driver_.allocate(kPage);
@@ -166,7 +162,7 @@ void BringUp::completion_queue() {
         },
         {8, 0});
     cqn_ = out.view().get<prm::create_cq_out::cqn>();
-    undo<prm::destroy_cq_in, prm::destroy_cq_out, prm::destroy_cq_in::cqn>(Opcode::DESTROY_CQ,
+    undo_.add<prm::destroy_cq_in, prm::destroy_cq_out, prm::destroy_cq_in::cqn>(Opcode::DESTROY_CQ,
                                                                            cqn_);
 }
 
@@ -179,7 +175,7 @@ void BringUp::send_queue() {
                 [&](View<TisIn> in) { in.set<TisIn::ctx, prm::tisc::transport_domain>(domain_); })
             .view()
             .get<prm::create_tis_out::tisn>();
-    undo<prm::destroy_tis_in, prm::destroy_tis_out, prm::destroy_tis_in::tisn>(Opcode::DESTROY_TIS,
+    undo_.add<prm::destroy_tis_in, prm::destroy_tis_out, prm::destroy_tis_in::tisn>(Opcode::DESTROY_TIS,
                                                                                tisn_);
     sq_ring_ = driver_.allocate(std::uint64_t{kEntryBytes} << kLogQueueSize);
     using In = prm::create_sq_in;
@@ -202,7 +198,7 @@ void BringUp::send_queue() {
         },
         {8, 0});
     sqn_ = out.view().get<prm::create_sq_out::sqn>();
-    undo<prm::destroy_sq_in, prm::destroy_sq_out, prm::destroy_sq_in::sqn>(Opcode::DESTROY_SQ,
+    undo_.add<prm::destroy_sq_in, prm::destroy_sq_out, prm::destroy_sq_in::sqn>(Opcode::DESTROY_SQ,
                                                                            sqn_);
     using Modify = prm::modify_sq_in;
     driver_.run<Modify, prm::modify_sq_out>(Opcode::MODIFY_SQ, [&](View<Modify> in) {
@@ -293,7 +289,7 @@ void BringUp::receive_queue() {
         },
         {8, 0});
     rqn_ = out.view().get<prm::create_rq_out::rqn>();
-    undo<prm::destroy_rq_in, prm::destroy_rq_out, prm::destroy_rq_in::rqn>(Opcode::DESTROY_RQ,
+    undo_.add<prm::destroy_rq_in, prm::destroy_rq_out, prm::destroy_rq_in::rqn>(Opcode::DESTROY_RQ,
                                                                            rqn_);
     using Modify = prm::modify_rq_in;
     driver_.run<Modify, prm::modify_rq_out>(Opcode::MODIFY_RQ, [&](View<Modify> in) {
@@ -312,7 +308,7 @@ void BringUp::receive_queue() {
         },
         {4, 0});
     rqtn_ = rqt.view().get<prm::create_rqt_out::rqtn>();
-    undo<prm::destroy_rqt_in, prm::destroy_rqt_out, prm::destroy_rqt_in::rqtn>(Opcode::DESTROY_RQT,
+    undo_.add<prm::destroy_rqt_in, prm::destroy_rqt_out, prm::destroy_rqt_in::rqtn>(Opcode::DESTROY_RQT,
                                                                                rqtn_);
     using TirIn = prm::create_tir_in;
     const auto tir =
@@ -321,52 +317,8 @@ void BringUp::receive_queue() {
             in.set<TirIn::ctx, prm::tirc::transport_domain>(domain_);
         });
     tirn_ = tir.view().get<prm::create_tir_out::tirn>();
-    undo<prm::destroy_tir_in, prm::destroy_tir_out, prm::destroy_tir_in::tirn>(Opcode::DESTROY_TIR,
+    undo_.add<prm::destroy_tir_in, prm::destroy_tir_out, prm::destroy_tir_in::tirn>(Opcode::DESTROY_TIR,
                                                                                tirn_);
-}
-
-// A root table whose only rule gives every packet to the TIR.
-void BringUp::steering() {
-    using TableIn = prm::create_flow_table_in;
-    const auto created = driver_.run<TableIn, prm::create_flow_table_out>(
-        Opcode::CREATE_FLOW_TABLE, [&](View<TableIn> in) {
-            in.set<TableIn::flow_table_context, prm::flow_table_context::log_size>(4U);
-        });
-    const auto table = created.view().get<prm::create_flow_table_out::table_id>();
-    undo<prm::destroy_flow_table_in, prm::destroy_flow_table_out,
-         prm::destroy_flow_table_in::table_id>(Opcode::DESTROY_FLOW_TABLE, table);
-    using RootIn = prm::set_flow_table_root_in;
-    driver_.run<RootIn, prm::set_flow_table_root_out>(
-        Opcode::SET_FLOW_TABLE_ROOT, [&](View<RootIn> in) { in.set<RootIn::table_id>(table); });
-    using GroupIn = prm::create_flow_group_in;
-    const auto grouped = driver_.run<GroupIn, prm::create_flow_group_out>(
-        Opcode::CREATE_FLOW_GROUP, [&](View<GroupIn> in) {
-            in.set<GroupIn::table_id>(table);
-            in.set<GroupIn::end_flow_index>(3U);
-        });
-    const auto group = grouped.view().get<prm::create_flow_group_out::group_id>();
-    using DropGroup = prm::destroy_flow_group_in;
-    undo<DropGroup, prm::destroy_flow_group_out, DropGroup::group_id>(Opcode::DESTROY_FLOW_GROUP,
-                                                                      group);
-    View<DropGroup>(undo_.back().input).set<DropGroup::table_id>(table);
-    using Entry = prm::set_fte_in;
-    driver_.run<Entry, prm::set_fte_out>(
-        Opcode::SET_FLOW_TABLE_ENTRY,
-        [&](View<Entry> in) {
-            in.set<Entry::table_id>(table);
-            const auto rule = in.nested<Entry::flow_context>();
-            rule.set<prm::flow_context::group_id>(group);
-            rule.set<prm::flow_context::action>(4U);  // forward
-            rule.set<prm::flow_context::destination_list_size>(1U);
-            const View<prm::dest_format_struct> destination(
-                in.bytes().last(prm::dest_format_struct::kBytes));
-            destination.set<prm::dest_format_struct::destination_type>(2U);  // TIR
-            destination.set<prm::dest_format_struct::destination_id>(tirn_);
-        },
-        {prm::dest_format_struct::kBytes, 0});
-    using DropEntry = prm::delete_fte_in;
-    undo<DropEntry, prm::delete_fte_out, DropEntry::table_id>(Opcode::DELETE_FLOW_TABLE_ENTRY,
-                                                              table);
 }
 
 // A reliable connection to itself: RST, INIT, RTR, RTS.
@@ -392,9 +344,9 @@ void BringUp::queue_pair() {
         },
         {16, 0});
     qpn_ = out.view().get<prm::create_qp_out::qpn>();
-    undo<prm::destroy_qp_in, prm::destroy_qp_out, prm::destroy_qp_in::qpn>(Opcode::DESTROY_QP,
+    undo_.add<prm::destroy_qp_in, prm::destroy_qp_out, prm::destroy_qp_in::qpn>(Opcode::DESTROY_QP,
                                                                            qpn_);
-    undo<prm::qp_2rst_in, prm::qp_2rst_out, prm::qp_2rst_in::qpn>(Opcode::_2RST_QP, qpn_);
+    undo_.add<prm::qp_2rst_in, prm::qp_2rst_out, prm::qp_2rst_in::qpn>(Opcode::_2RST_QP, qpn_);
     const auto fill = [&](auto in) {
         using Layout = typename decltype(in)::Layout;
         in.template set<typename Layout::qpn>(qpn_);

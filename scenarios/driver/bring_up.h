@@ -4,6 +4,7 @@
 #pragma once
 
 #include "scenarios/driver/driver.h"
+#include "scenarios/driver/undo_list.h"
 
 #include <cstdint>
 #include <string>
@@ -35,31 +36,16 @@ class BringUp {
     void post_nops(unsigned count);
 
   private:
-    struct Undo {
-        prm::Opcode opcode;
-        std::vector<std::byte> input;
-        std::size_t output_bytes;
-    };
-
     void registers();
     void vport();
     void domains();
     void completion_queue();
     void send_queue();
     void receive_queue();
-    void steering();
     void queue_pair();
 
-    template <class In, class Out, class Field>
-    void undo(prm::Opcode opcode, std::uint32_t number) {
-        prm::Buffer<In> in;
-        in.view().template set<typename In::opcode>(opcode);
-        in.view().template set<Field>(number);
-        undo_.push_back({opcode, {in.bytes().begin(), in.bytes().end()}, Out::kBytes});
-    }
-
     Driver& driver_;
-    std::vector<Undo> undo_;
+    UndoList undo_;
     std::uint32_t pd_ = 0;
     std::uint32_t domain_ = 0;
     std::uint32_t cqn_ = 0;

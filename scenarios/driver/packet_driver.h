@@ -13,6 +13,7 @@
 #include "model/ports/port_control.h"
 #include "model/prm/register_id.h"
 #include "scenarios/driver/driver.h"
+#include "scenarios/driver/undo_list.h"
 
 #include <array>
 #include <cstdint>
@@ -103,12 +104,6 @@ class PacketDriver {
         std::span<std::byte> buffers;  ///< of the frame received last, see last_received()
         model::HostAddress first_buffer;
     };
-    struct Undo {
-        prm::Opcode opcode;
-        std::vector<std::byte> input;
-        std::size_t output_bytes;
-    };
-
     std::pair<model::HostAddress, std::span<std::byte>> memory(std::uint64_t bytes);
     void set_max_payload();
     void domains();
@@ -118,7 +113,6 @@ class PacketDriver {
     void fill_frame(std::span<std::byte> into, unsigned queue) const;
     ReceiveQueue receive_queue();
     void indirection();
-    void steering();
     std::uint32_t speeds();
     void access_register(prm::RegisterId id, bool read, std::span<std::byte> data);
     void poll_sent(SendQueue& queue);
@@ -126,18 +120,10 @@ class PacketDriver {
     void post(SendQueue& queue, unsigned limit);
     std::span<const std::byte> next_completion(CompletionQueue& cq);
 
-    template <class In, class Out, class Field>
-    void undo(prm::Opcode opcode, std::uint32_t number) {
-        prm::Buffer<In> in;
-        in.view().template set<typename In::opcode>(opcode);
-        in.view().template set<Field>(number);
-        undo_.push_back({opcode, {in.bytes().begin(), in.bytes().end()}, Out::kBytes});
-    }
-
     Driver& driver_;
     PacketOptions options_;
     PacketCounters counters_;
-    std::vector<Undo> undo_;
+    UndoList undo_;
     std::vector<SendQueue> send_;
     std::vector<ReceiveQueue> receive_;
     std::uint32_t pd_ = 0;

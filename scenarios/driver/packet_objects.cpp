@@ -82,15 +82,11 @@ void PacketDriver::open() {
         send_.push_back(send_queue(i));
     }
     indirection();
-    steering();
+    forward_all_to(driver_, undo_, tirn_);
 }
 
 void PacketDriver::close() {
-    while (!undo_.empty()) {
-        const Undo step = std::move(undo_.back());
-        undo_.pop_back();
-        driver_.execute(step.input, step.output_bytes).require_ok();
-    }
+    undo_.run(driver_);
     send_.clear();
     receive_.clear();
     driver_.close_events();
@@ -181,14 +177,14 @@ void PacketDriver::domains() {
                       .get<Vport::nic_vport_context, prm::nic_vport_context::min_wqe_inline_mode>();
     using Pd = prm::alloc_pd_out;
     pd_ = driver_.run<prm::alloc_pd_in, Pd>(Opcode::ALLOC_PD, kNothing).view().get<Pd::pd>();
-    undo<prm::dealloc_pd_in, prm::dealloc_pd_out, prm::dealloc_pd_in::pd>(Opcode::DEALLOC_PD, pd_);
+    undo_.add<prm::dealloc_pd_in, prm::dealloc_pd_out, prm::dealloc_pd_in::pd>(Opcode::DEALLOC_PD, pd_);
     using Domain = prm::alloc_transport_domain_out;
     domain_ =
         driver_
             .run<prm::alloc_transport_domain_in, Domain>(Opcode::ALLOC_TRANSPORT_DOMAIN, kNothing)
             .view()
             .get<Domain::transport_domain>();
-    undo<prm::dealloc_transport_domain_in, prm::dealloc_transport_domain_out,
+    undo_.add<prm::dealloc_transport_domain_in, prm::dealloc_transport_domain_out,
          prm::dealloc_transport_domain_in::transport_domain>(Opcode::DEALLOC_TRANSPORT_DOMAIN,
                                                              domain_);
     using Key = prm::create_mkey_in;
@@ -205,7 +201,7 @@ void PacketDriver::domains() {
         });
     const auto index = mkey.view().get<prm::create_mkey_out::mkey_index>();
     lkey_ = index << 8 | kVariant;
-    undo<prm::destroy_mkey_in, prm::destroy_mkey_out, prm::destroy_mkey_in::mkey_index>(
+    undo_.add<prm::destroy_mkey_in, prm::destroy_mkey_out, prm::destroy_mkey_in::mkey_index>(
         Opcode::DESTROY_MKEY, index);
     using TisIn = prm::create_tis_in;
     tisn_ =
@@ -215,7 +211,7 @@ void PacketDriver::domains() {
                 [&](View<TisIn> in) { in.set<TisIn::ctx, prm::tisc::transport_domain>(domain_); })
             .view()
             .get<prm::create_tis_out::tisn>();
-    undo<prm::destroy_tis_in, prm::destroy_tis_out, prm::destroy_tis_in::tisn>(Opcode::DESTROY_TIS,
+    undo_.add<prm::destroy_tis_in, prm::destroy_tis_out, prm::destroy_tis_in::tisn>(Opcode::DESTROY_TIS,
                                                                                tisn_);
     // One doorbell record in a cache line each: CQs and work queues of both kinds.
     std::tie(records_, record_bytes_) = memory(std::uint64_t{4} * options_.queues * kRecordBytes);
@@ -246,7 +242,7 @@ PacketDriver::CompletionQueue PacketDriver::completion_queue(unsigned log_size) 
         },
         {8, 0});
     cq.number = out.view().get<prm::create_cq_out::cqn>();
-    undo<prm::destroy_cq_in, prm::destroy_cq_out, prm::destroy_cq_in::cqn>(Opcode::DESTROY_CQ,
+    undo_.add<prm::destroy_cq_in, prm::destroy_cq_out, prm::destroy_cq_in::cqn>(Opcode::DESTROY_CQ,
                                                                            cq.number);
     return cq;
 }
@@ -284,7 +280,7 @@ PacketDriver::SendQueue PacketDriver::send_queue(unsigned index) {
         },
         {8, 0});
     queue.number = out.view().get<prm::create_sq_out::sqn>();
-    undo<prm::destroy_sq_in, prm::destroy_sq_out, prm::destroy_sq_in::sqn>(Opcode::DESTROY_SQ,
+    undo_.add<prm::destroy_sq_in, prm::destroy_sq_out, prm::destroy_sq_in::sqn>(Opcode::DESTROY_SQ,
                                                                            queue.number);
     using Modify = prm::modify_sq_in;
     driver_.run<Modify, prm::modify_sq_out>(Opcode::MODIFY_SQ, [&](View<Modify> in) {
@@ -409,7 +405,7 @@ PacketDriver::ReceiveQueue PacketDriver::receive_queue() {
         },
         {8, 0});
     queue.number = out.view().get<prm::create_rq_out::rqn>();
-    undo<prm::destroy_rq_in, prm::destroy_rq_out, prm::destroy_rq_in::rqn>(Opcode::DESTROY_RQ,
+    undo_.add<prm::destroy_rq_in, prm::destroy_rq_out, prm::destroy_rq_in::rqn>(Opcode::DESTROY_RQ,
                                                                            queue.number);
     using Modify = prm::modify_rq_in;
     driver_.run<Modify, prm::modify_rq_out>(Opcode::MODIFY_RQ, [&](View<Modify> in) {
@@ -435,7 +431,7 @@ void PacketDriver::indirection() {
         },
         {std::size_t{4} * options_.queues, 0});
     const auto rqtn = rqt.view().get<prm::create_rqt_out::rqtn>();
-    undo<prm::destroy_rqt_in, prm::destroy_rqt_out, prm::destroy_rqt_in::rqtn>(Opcode::DESTROY_RQT,
+    undo_.add<prm::destroy_rqt_in, prm::destroy_rqt_out, prm::destroy_rqt_in::rqtn>(Opcode::DESTROY_RQT,
                                                                                rqtn);
     using TirIn = prm::create_tir_in;
     const auto tir =
@@ -453,47 +449,8 @@ void PacketDriver::indirection() {
             hash.set<prm::rx_hash_field_select::selected_fields>(kHashAll);
         });
     tirn_ = tir.view().get<prm::create_tir_out::tirn>();
-    undo<prm::destroy_tir_in, prm::destroy_tir_out, prm::destroy_tir_in::tirn>(Opcode::DESTROY_TIR,
+    undo_.add<prm::destroy_tir_in, prm::destroy_tir_out, prm::destroy_tir_in::tirn>(Opcode::DESTROY_TIR,
                                                                                tirn_);
-}
-
-// A root table whose only rule gives every packet to the TIR.
-void PacketDriver::steering() {
-    using TableIn = prm::create_flow_table_in;
-    const auto created = driver_.run<TableIn, prm::create_flow_table_out>(
-        Opcode::CREATE_FLOW_TABLE, kNothing);
-    const auto table = created.view().get<prm::create_flow_table_out::table_id>();
-    undo<prm::destroy_flow_table_in, prm::destroy_flow_table_out,
-         prm::destroy_flow_table_in::table_id>(Opcode::DESTROY_FLOW_TABLE, table);
-    using RootIn = prm::set_flow_table_root_in;
-    driver_.run<RootIn, prm::set_flow_table_root_out>(
-        Opcode::SET_FLOW_TABLE_ROOT, [&](View<RootIn> in) { in.set<RootIn::table_id>(table); });
-    using GroupIn = prm::create_flow_group_in;
-    const auto grouped = driver_.run<GroupIn, prm::create_flow_group_out>(
-        Opcode::CREATE_FLOW_GROUP, [&](View<GroupIn> in) { in.set<GroupIn::table_id>(table); });
-    const auto group = grouped.view().get<prm::create_flow_group_out::group_id>();
-    using DropGroup = prm::destroy_flow_group_in;
-    undo<DropGroup, prm::destroy_flow_group_out, DropGroup::group_id>(Opcode::DESTROY_FLOW_GROUP,
-                                                                      group);
-    View<DropGroup>(undo_.back().input).set<DropGroup::table_id>(table);
-    using Entry = prm::set_fte_in;
-    driver_.run<Entry, prm::set_fte_out>(
-        Opcode::SET_FLOW_TABLE_ENTRY,
-        [&](View<Entry> in) {
-            in.set<Entry::table_id>(table);
-            const auto rule = in.nested<Entry::flow_context>();
-            rule.set<prm::flow_context::group_id>(group);
-            rule.set<prm::flow_context::action>(4U);  // forward
-            rule.set<prm::flow_context::destination_list_size>(1U);
-            const View<prm::dest_format_struct> destination(
-                in.bytes().last(prm::dest_format_struct::kBytes));
-            destination.set<prm::dest_format_struct::destination_type>(2U);  // TIR
-            destination.set<prm::dest_format_struct::destination_id>(tirn_);
-        },
-        {prm::dest_format_struct::kBytes, 0});
-    using DropEntry = prm::delete_fte_in;
-    undo<DropEntry, prm::delete_fte_out, DropEntry::table_id>(Opcode::DELETE_FLOW_TABLE_ENTRY,
-                                                              table);
 }
 
 }  // namespace cxsim::scenarios

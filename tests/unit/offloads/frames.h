@@ -11,7 +11,9 @@
 #include <initializer_list>
 #include <random>
 #include <span>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace cxsim::test {
@@ -363,6 +365,15 @@ inline std::vector<NamedFrame> frames_of_all_kinds() {
          ethernet(0x8915, Bytes(40) + big(0x6440ffff, 4) + big(0x00000456, 4) + big(5, 4) + data)},
         {"esp", ethernet(0x0800, v4(50, big(0xcafe0001, 4) + big(1, 4) + data))},
     };
+}
+
+/// One of them. Throws std::out_of_range.
+inline const Bytes& named(std::string_view name) {
+    static const auto frames = frames_of_all_kinds();
+    for (const NamedFrame& frame : frames) {
+        if (name == frame.name) return frame.bytes;
+    }
+    throw std::out_of_range("no frame " + std::string(name));
 }
 
 }  // namespace cxsim::test

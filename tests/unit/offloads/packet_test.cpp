@@ -45,15 +45,6 @@ class PacketBench {
     Packet packet{config};
 };
 
-const Bytes& named(std::string_view name) {
-    static const auto frames = frames_of_all_kinds();
-    for (const NamedFrame& frame : frames) {
-        if (name == frame.name) return frame.bytes;
-    }
-    FAIL("no frame " << name);
-    return frames.front().bytes;
-}
-
 TEST_CASE("fields are set where they are in the frame", "[packet]") {
     PacketBench bench;
     bench.take(named("tagged"));

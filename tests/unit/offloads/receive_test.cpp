@@ -30,15 +30,6 @@ class ReceiveBench {
     Packet packet{config};
 };
 
-const Bytes& named(std::string_view name) {
-    static const auto frames = frames_of_all_kinds();
-    for (const NamedFrame& frame : frames) {
-        if (name == frame.name) return frame.bytes;
-    }
-    FAIL("no frame " << name);
-    return frames.front().bytes;
-}
-
 TEST_CASE("kinds and checks of every kind of frame", "[receive]") {
     struct Case {
         const char* name;
