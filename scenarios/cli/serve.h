@@ -3,6 +3,8 @@
 // control socket for questions.
 #pragma once
 
+#include <poll.h>
+
 #include <chrono>
 #include <fstream>
 #include <functional>
@@ -135,6 +137,9 @@ class ServeLoop {
     std::vector<std::unique_ptr<ServedCard>> cards_;
     std::vector<std::unique_ptr<FileRecording>> recordings_;
     std::vector<std::unique_ptr<Watcher>> watchers_;
+    // What wait() looks at, and for how long before it sleeps.
+    std::vector<pollfd> waited_for_;
+    model::Picoseconds look_ = model::microseconds(10);
     std::string control_path_;
     vfio_user::UniqueFd control_;
     // Last, so that it goes first: leaving clients still reach devices, taps and recordings.
