@@ -19,9 +19,10 @@ inline constexpr std::uint32_t kAethBytes = 4;
 inline constexpr std::uint32_t kAtomicAckEthBytes = 8;
 inline constexpr std::uint32_t kImmediateBytes = 4;
 inline constexpr std::uint32_t kIethBytes = 4;
+inline constexpr std::uint32_t kXrcEthBytes = 4;
 inline constexpr std::uint32_t kIcrcBytes = 4;
 inline constexpr std::uint32_t kGrhBytes = 40;
-/// Payload of a CNP: reserved, zeros.
+/// What follows a CNP's BTH: reserved, zeros. build() writes them, parse() does not call them payload.
 inline constexpr std::uint32_t kCnpReservedBytes = 16;
 
 /// Bytes of BTH and extended headers of an opcode.

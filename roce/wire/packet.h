@@ -50,6 +50,8 @@ struct TransportHeaders {
     std::uint32_t immediate = 0;
     // IETH
     std::uint32_t invalidated_key = 0;
+    // XRCETH (requests of service xrc)
+    std::uint32_t xrc_srq = 0;
 
     WireService service() const { return service_of(opcode); }
     Operation operation() const { return operation_of(opcode); }

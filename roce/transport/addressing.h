@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the driver's address vectors and the function's table of RoCE addresses to paths.
+#pragma once
+
+#include "model/prm/view.h"
+#include "prm/layouts.h"
+#include "roce/wire/codec.h"
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+namespace cxsim::roce {
+
+/// An entry of the table of RoCE addresses (SET_ROCE_ADDRESS).
+struct LocalAddress {
+    NetworkKind kind = NetworkKind::roce_v1;
+    Gid gid{};
+    eth::MacAddress mac;
+    bool has_vlan = false;
+    std::uint16_t vlan = 0;
+};
+
+class AddressTable {
+  public:
+    virtual ~AddressTable() = default;
+    /// Nothing: the entry is empty or beyond the table.
+    virtual std::optional<LocalAddress> address(std::uint32_t index) const = 0;
+    /// Whether a packet to this address belongs to the function.
+    virtual bool is_local(eth::MacAddress mac, const Gid& gid) const = 0;
+};
+
+/// Of a connected QP (qpc.primary_address_path); nothing if its source address does not exist.
+std::optional<Path> path_of(prm::ConstView<prm::ads> address, std::uint32_t local_qp,
+                            std::uint32_t remote_qp, const AddressTable& table);
+
+/// Of a datagram: base_av, or the whole av. Nothing: no such source address, or only a base.
+std::optional<Path> path_of(std::span<const std::byte> address_vector, std::uint32_t local_qp,
+                            const AddressTable& table);
+
+/// The way back of a packet: to its source, from the address it came to.
+Path reply_path(const ReceivedPacket& packet);
+
+}  // namespace cxsim::roce

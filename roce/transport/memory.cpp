@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "roce/transport/memory.h"
+
+#include <algorithm>
+
+namespace cxsim::roce {
+namespace {
+
+using model::DmaResult;
+using model::DmaStatus;
+using model::Picoseconds;
+
+// Calls visit(range, offset in it, stretch of the message) until `bytes` are done.
+template <class Range, class Visit>
+DmaResult walk(std::span<const Range> ranges, RangeCursor& cursor, std::uint64_t offset,
+               std::size_t bytes, Picoseconds at, Visit visit) {
+    if (offset < cursor.offset) cursor = {};
+    std::uint64_t skip = offset - cursor.offset;
+    DmaResult result{DmaStatus::ok, at};
+    std::size_t done = 0;
+    while (done < bytes || skip > 0) {
+        if (cursor.index == ranges.size()) return {DmaStatus::completer_abort, result.finish};
+        const Range& range = ranges[cursor.index];
+        const std::uint64_t left = range.bytes - cursor.used;
+        if (left == 0) {
+            ++cursor.index;
+            cursor.used = 0;
+            continue;
+        }
+        std::uint64_t n = std::min<std::uint64_t>(left, skip > 0 ? skip : bytes - done);
+        if (skip > 0) {
+            skip -= n;
+        } else {
+            const DmaResult one = visit(range, cursor.used, done, static_cast<std::size_t>(n));
+            if (!one.ok()) return one;
+            result.finish = std::max(result.finish, one.finish);
+            done += static_cast<std::size_t>(n);
+        }
+        cursor.used += n;
+        cursor.offset += n;
+    }
+    return result;
+}
+
+}  // namespace
+
+DmaResult gather(model::HostBus& host, model::FunctionId function, Picoseconds at,
+                 std::span<const model::PayloadPiece> pieces, std::span<const std::byte> wqe,
+                 RangeCursor& cursor, std::uint64_t offset, std::span<std::byte> into) {
+    return walk(pieces, cursor, offset, into.size(), at,
+                [&](const model::PayloadPiece& piece, std::uint64_t used, std::size_t done,
+                    std::size_t n) -> DmaResult {
+                    const auto part = into.subspan(done, n);
+                    if (piece.in_wqe) {
+                        std::ranges::copy(
+                            wqe.subspan(piece.wqe_offset + static_cast<std::size_t>(used), n),
+                            part.begin());
+                        return {DmaStatus::ok, at};
+                    }
+                    if (piece.zeros) {
+                        std::ranges::fill(part, std::byte{0});
+                        return {DmaStatus::ok, at};
+                    }
+                    return host.read(function, at, piece.address + used, part);
+                });
+}
+
+DmaResult gather(model::HostBus& host, model::FunctionId function, Picoseconds at,
+                 std::span<const model::HostRange> ranges, RangeCursor& cursor,
+                 std::uint64_t offset, std::span<std::byte> into) {
+    return walk(ranges, cursor, offset, into.size(), at,
+                [&](const model::HostRange& range, std::uint64_t used, std::size_t done,
+                    std::size_t n) -> DmaResult {
+                    const auto part = into.subspan(done, n);
+                    if (range.zeros) {
+                        std::ranges::fill(part, std::byte{0});
+                        return {DmaStatus::ok, at};
+                    }
+                    return host.read(function, at, range.address + used, part);
+                });
+}
+
+DmaResult scatter(model::HostBus& host, model::FunctionId function, Picoseconds at,
+                  std::span<const model::PayloadPiece> pieces, RangeCursor& cursor,
+                  std::uint64_t offset, std::span<const std::byte> from) {
+    return walk(pieces, cursor, offset, from.size(), at,
+                [&](const model::PayloadPiece& piece, std::uint64_t used, std::size_t done,
+                    std::size_t n) -> DmaResult {
+                    if (piece.zeros || piece.in_wqe) return {DmaStatus::ok, at};
+                    return host.write(function, at, piece.address + used, from.subspan(done, n));
+                });
+}
+
+DmaResult scatter(model::HostBus& host, model::FunctionId function, Picoseconds at,
+                  std::span<const model::HostRange> ranges, RangeCursor& cursor,
+                  std::uint64_t offset, std::span<const std::byte> from) {
+    return walk(ranges, cursor, offset, from.size(), at,
+                [&](const model::HostRange& range, std::uint64_t used, std::size_t done,
+                    std::size_t n) -> DmaResult {
+                    if (range.zeros) return {DmaStatus::ok, at};
+                    return host.write(function, at, range.address + used, from.subspan(done, n));
+                });
+}
+
+}  // namespace cxsim::roce
