@@ -67,6 +67,36 @@ struct FirmwareTiming : ParameterGroup {
     Parameter<Picoseconds> event_write{*this, "queue.event_write",
                                        "event decided until its EQE goes out"};
 
+    Parameter<Picoseconds> roce_message_per_qp{*this, "roce.message_per_qp",
+                                               "between two messages of one QP"};
+    Parameter<Picoseconds> roce_message{*this, "roce.message",
+                                        "between two messages of the whole card"};
+    Parameter<Picoseconds> roce_packet{*this, "roce.packet", "the packetizer, each packet"};
+    Parameter<Picoseconds> roce_transmit{*this, "roce.transmit",
+                                         "payload read until the frame is at the port"};
+    Parameter<Picoseconds> roce_receive{*this, "roce.receive",
+                                        "frame arrived until its headers are decided on"};
+    Parameter<Picoseconds> roce_acknowledge{*this, "roce.acknowledge",
+                                            "last write of a message posted until its ACK leaves"};
+    Parameter<Picoseconds> roce_atomic{*this, "roce.atomic",
+                                       "between two atomics of the whole card"};
+    Parameter<Picoseconds> roce_nak{*this, "roce.nak",
+                                    "packet out of sequence seen until the NAK leaves"};
+    Parameter<Picoseconds> roce_nak_read{*this, "roce.nak_read",
+                                         "gap in READ responses seen until the request goes again"};
+    Parameter<Picoseconds> roce_retransmit{*this, "roce.retransmit",
+                                           "NAK seen until the first packet goes again"};
+    Parameter<Picoseconds> roce_loopback{*this, "roce.loopback",
+                                         "packet for the card itself sent until it arrives"};
+    Parameter<std::uint32_t> roce_psn_window{*this, "roce.psn_window",
+                                             "packets of one QP under way, at most"};
+    Parameter<std::uint32_t> roce_request_window{*this, "roce.request_window",
+                                                 "work requests of one QP under way, at most"};
+    Parameter<std::uint32_t> roce_acknowledge_coalesce{
+        *this, "roce.acknowledge_coalesce", "requests that one ACK answers, at most"};
+    Parameter<std::uint32_t> roce_adaptive_timers{
+        *this, "roce.adaptive_timers", "1: retransmission timers adapt (roce_adp_retrans)"};
+
     Parameter<Picoseconds> pcie_one_way{*this, "pcie.one_way",
                                         "a TLP's way between card and root port, bits apart"};
     Parameter<Picoseconds> register_read{*this, "pcie.register_read",

@@ -26,8 +26,12 @@ class AddressTable {
     virtual ~AddressTable() = default;
     /// Nothing: the entry is empty or beyond the table.
     virtual std::optional<LocalAddress> address(std::uint32_t index) const = 0;
-    /// Whether a packet to this address belongs to the function.
-    virtual bool is_local(eth::MacAddress mac, const Gid& gid) const = 0;
+    /// Whether the driver has enabled RoCE on the vport (nic_vport_context.roce_en).
+    virtual bool enabled() const = 0;
+    /// Whether the table has the address.
+    virtual bool is_local(const Gid& gid) const = 0;
+    /// QPs attached to a multicast GID.
+    virtual std::span<const std::uint32_t> members(const Gid& group) const = 0;
 };
 
 /// Of a connected QP (qpc.primary_address_path); nothing if its source address does not exist.
@@ -38,7 +42,8 @@ std::optional<Path> path_of(prm::ConstView<prm::ads> address, std::uint32_t loca
 std::optional<Path> path_of(std::span<const std::byte> address_vector, std::uint32_t local_qp,
                             const AddressTable& table);
 
-/// The way back of a packet: to its source, from the address it came to.
-Path reply_path(const ReceivedPacket& packet);
+/// The way back of a packet: to its source, from the address it came to, with another DSCP and
+/// priority (VLAN tags keep their VLAN).
+Path reply_path(const ReceivedPacket& packet, std::uint8_t traffic_class, std::uint8_t priority);
 
 }  // namespace cxsim::roce

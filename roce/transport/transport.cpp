@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "roce/transport/transport.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace cxsim::roce {
+namespace {
+
+using model::Picoseconds;
+using model::QpState;
+
+// qpc.st
+enum ServiceType : std::uint32_t { kRc = 0, kUc = 1, kUd = 2, kXrc = 3, kQp1 = 8 };
+
+constexpr std::uint32_t kManagementQp = 1;
+constexpr std::uint32_t kMulticastQp = 0xff'ffff;
+constexpr std::uint16_t kPkeyMask = 0x7fff;
+constexpr std::uint16_t kFullMember = 0x8000;
+constexpr std::uint32_t kSharedReceive = 1;  // qpc.rq_type
+constexpr std::uint32_t kManagementKey = 0x8001'0000;
+
+bool has_transport(std::uint32_t service) {
+    return service == kRc || service == kUc || service == kUd || service == kQp1;
+}
+
+// Two partition keys meet if they name one partition and not both are limited members.
+bool same_partition(std::uint16_t a, std::uint16_t b) {
+    return (a & kPkeyMask) == (b & kPkeyMask) && ((a | b) & kFullMember) != 0;
+}
+
+std::uint64_t destination_of(const model::Frame& frame) {
+    std::uint64_t mac = 0;
+    for (const std::byte byte : frame.bytes().first(6)) {
+        mac = mac << 8 | std::to_integer<std::uint64_t>(byte);
+    }
+    return mac;
+}
+
+}  // namespace
+
+Transport::Transport(const TransportSetup& setup)
+    : setup_(setup),
+      environment_{setup_.function, setup_.calendar,   setup_.host,    setup_.queues,
+                   setup_.frames,   *this,             setup_.timing,  counters_,
+                   message_stage_,  packet_stage_,     atomic_stage_,  setup_.synthetic},
+      requester_(environment_, *this, setup_.addresses),
+      responder_(environment_, *this) {}
+
+Transport::~Transport() {
+    for (const Looped& looped : looping_) setup_.calendar.cancel(looped.event);
+    for (auto& [number, connection] : connections_) {
+        requester_.stop(*connection);
+        responder_.stop(*connection);
+    }
+}
+
+Connection* Transport::find(std::uint32_t number, std::uint64_t tag) {
+    const auto place = connections_.find(number);
+    if (place != connections_.end() && place->second->tag == tag) return place->second.get();
+    ++counters_.stale_events;
+    return nullptr;
+}
+
+Connection* Transport::open(model::Qp& qp) {
+    const std::uint32_t service = qp.view().get<prm::qpc::st>();
+    if (!has_transport(service)) return nullptr;
+    auto& place = connections_[qp.id.number];
+    if (place == nullptr) {
+        place = std::make_unique<Connection>(qp);
+        place->tag = ++last_tag_;
+        place->management = service == kQp1;
+        place->service = service == kRc   ? WireService::rc
+                         : service == kUc ? WireService::uc
+                                          : WireService::ud;
+        if (place->management) management_ = qp.id.number;
+    }
+    return place.get();
+}
+
+void Transport::take_attributes(Connection& connection) {
+    using prm::ads;
+    using prm::qpc;
+    const auto context = connection.qp.view();
+    QpAttributes& a = connection.attributes;
+    a.remote_qp = context.get<qpc::remote_qpn>();
+    a.pd = context.get<qpc::pd>();
+    const std::uint32_t mtu = context.get<qpc::mtu>();
+    if (mtu != 0) a.mtu = 128U << mtu;
+    a.queue_key = connection.management ? kManagementKey : context.get<qpc::q_key>();
+    a.send_psn = context.get<qpc::next_send_psn>();
+    a.receive_psn = context.get<qpc::next_rcv_psn>();
+    a.retry_count = static_cast<std::uint8_t>(context.get<qpc::retry_count>());
+    a.rnr_retry = static_cast<std::uint8_t>(context.get<qpc::rnr_retry>());
+    a.ack_timeout = static_cast<std::uint8_t>(
+        context.get<qpc::primary_address_path, ads::ack_timeout>());
+    a.min_rnr_nak = static_cast<std::uint8_t>(context.get<qpc::min_rnr_nak>());
+    a.initiator_depth = 1U << context.get<qpc::log_sra_max>();
+    a.responder_resources = 1U << context.get<qpc::log_rra_max>();
+    a.remote_read = context.get<qpc::rre>() != 0;
+    a.remote_write = context.get<qpc::rwe>() != 0;
+    a.remote_atomic = context.get<qpc::rae>() != 0;
+    a.atomic_mode = static_cast<std::uint8_t>(context.get<qpc::atomic_mode>());
+    a.reserved_lkey = context.get<qpc::rlky>() != 0;
+    a.shared_receive = context.get<qpc::rq_type>() == kSharedReceive;
+    a.service_level =
+        static_cast<std::uint8_t>(context.get<qpc::primary_address_path, ads::sl>());
+    if (connection.service != WireService::ud) {
+        // An address that was taken from the table since leaves the path as it was.
+        if (const auto path = path_of(context.nested<qpc::primary_address_path>(),
+                                      connection.number, a.remote_qp, setup_.addresses)) {
+            connection.path = *path;
+        }
+    }
+}
+
+void Transport::forget(Connection& connection) {
+    requester_.stop(connection);
+    responder_.stop(connection);
+    if (management_ == connection.number) management_ = 0;
+    connections_.erase(connection.number);
+}
+
+void Transport::state_changed(model::Qp& qp, QpState old) {
+    if (qp.state == QpState::reset) {
+        destroyed(qp);
+        return;
+    }
+    Connection* connection = open(qp);
+    if (connection == nullptr) return;
+    const Picoseconds now = setup_.calendar.now();
+    switch (qp.state) {
+        case QpState::init:
+            take_attributes(*connection);
+            break;
+        case QpState::rtr:
+            take_attributes(*connection);
+            connection->receives = true;
+            responder_.start(*connection);
+            break;
+        case QpState::rts:
+            take_attributes(*connection);
+            connection->receives = true;
+            connection->sends = true;
+            if (old == QpState::rtr) requester_.start(*connection, now);
+            break;
+        case QpState::sq_draining:
+        case QpState::sq_drained:
+            break;
+        case QpState::sq_error:
+            connection->sends = false;
+            requester_.stop(*connection);
+            break;
+        case QpState::error:
+            connection->sends = false;
+            connection->receives = false;
+            requester_.stop(*connection);
+            responder_.stop(*connection);
+            break;
+        case QpState::reset:
+            break;
+    }
+}
+
+void Transport::destroyed(model::Qp& qp) {
+    const auto place = connections_.find(qp.id.number);
+    if (place != connections_.end()) forget(*place->second);
+}
+
+void Transport::refresh(model::Qp& qp) {
+    using prm::qpc;
+    const auto place = connections_.find(qp.id.number);
+    if (place == connections_.end()) return;
+    const Connection& connection = *place->second;
+    const auto context = qp.view();
+    if (connection.sends) {
+        context.set<qpc::next_send_psn>(requester_.next_psn(connection));
+        context.set<qpc::last_acked_psn>(
+            psn_add(requester_.unacknowledged_psn(connection), kPsnMask));
+    }
+    if (connection.receives) {
+        context.set<qpc::next_rcv_psn>(responder_.expected_psn(connection));
+        context.set<qpc::rmsn>(responder_.message_number(connection));
+    }
+}
+
+Picoseconds Transport::post(Picoseconds at, const model::QpSend& send) {
+    const auto place = connections_.find(send.qp.id.number);
+    CX_ASSERT(place != connections_.end(), "QP {} sends without a connection", send.qp.id.number);
+    return requester_.post(*place->second, at, send);
+}
+
+// ---- The way out ----
+
+Picoseconds Transport::room_at(Picoseconds at, const Path& path) {
+    return setup_.port.room_at(at, path.description().priority);
+}
+
+void Transport::transmit(Picoseconds ready, const Path& path, model::FramePtr frame) {
+    ++counters_.packets_sent;
+    const eth::MacAddress to = path.description().destination_mac;
+    if (!setup_.gate.open) {
+        ++setup_.gate.transmit_vport_down;
+        return;
+    }
+    auto& traffic = to.multicast() ? setup_.traffic.transmitted_ib_multicast
+                                   : setup_.traffic.transmitted_ib_unicast;
+    traffic.count(frame->size());
+    seal(*frame, path);
+    frame->priority = path.description().priority;
+    const bool own = setup_.gate.is_station(to.value);
+    const bool loops = own ? setup_.gate.loop_unicast
+                           : to.multicast() && setup_.gate.loop_multicast &&
+                                 !setup_.addresses.members(path.description().destination).empty();
+    if (loops) {
+        ++counters_.looped;
+        looped_until_ = std::max(looped_until_, ready + setup_.timing.loopback);
+        looping_.push_back({own ? std::move(frame) : setup_.frames.copy(*frame),
+                            setup_.calendar.schedule<&Transport::looped>(looped_until_, this)});
+    }
+    if (frame != nullptr) setup_.port.transmit(ready, std::move(frame));
+}
+
+void Transport::looped(const model::EventArguments&) {
+    const model::FramePtr frame = std::move(looping_.front().frame);
+    looping_.pop_front();
+    dispatch(setup_.calendar.now(), *frame);
+}
+
+// ---- The way in ----
+
+bool Transport::takes(const model::Frame& frame) const {
+    if (!setup_.addresses.enabled() || !looks_like_roce(frame)) return false;
+    const eth::MacAddress to{destination_of(frame)};
+    return to.multicast() || setup_.gate.is_station(to.value);
+}
+
+Picoseconds Transport::receive(Picoseconds at, model::FramePtr frame) {
+    if (connections_.empty() || !takes(*frame)) {
+        return setup_.ethernet.receive(at, std::move(frame));
+    }
+    dispatch(at, *frame);
+    return at + setup_.timing.receive;
+}
+
+void Transport::count_received(const ReceivedPacket& packet) {
+    ++counters_.packets_received;
+    auto& traffic = packet.destination_mac.multicast() ? setup_.traffic.received_ib_multicast
+                                                       : setup_.traffic.received_ib_unicast;
+    traffic.count(packet.frame_bytes);
+}
+
+void Transport::dispatch(Picoseconds at, const model::Frame& frame) {
+    if (!setup_.gate.open) {
+        ++setup_.gate.receive_vport_down;
+        return;
+    }
+    ReceivedPacket packet;
+    switch (parse(frame, packet)) {
+        case Parsed::packet:
+            break;
+        case Parsed::bad_icrc:
+            ++counters_.bad_icrc;
+            return;
+        case Parsed::not_roce:
+        case Parsed::malformed:
+            ++counters_.malformed;
+            return;
+    }
+    count_received(packet);
+    const Picoseconds decided = at + setup_.timing.receive;
+    if (packet.headers.destination_qp == kMulticastQp) {
+        multicast(decided, packet);
+        return;
+    }
+    const std::uint32_t number = packet.headers.destination_qp == kManagementQp
+                                     ? management_
+                                     : packet.headers.destination_qp;
+    const auto place = connections_.find(number);
+    dispatch(decided, place == connections_.end() ? nullptr : place->second.get(), packet);
+}
+
+void Transport::multicast(Picoseconds at, const ReceivedPacket& packet) {
+    for (const std::uint32_t number : setup_.addresses.members(packet.destination)) {
+        const auto place = connections_.find(number);
+        dispatch(at, place == connections_.end() ? nullptr : place->second.get(), packet);
+    }
+}
+
+void Transport::dispatch(Picoseconds at, Connection* connection, const ReceivedPacket& packet) {
+    const TransportHeaders& headers = packet.headers;
+    if (connection == nullptr || (headers.opcode != kCnpOpcode &&
+                                  (headers.service() != connection->service ||
+                                   !allowed(headers.service(), headers.operation())))) {
+        ++counters_.no_queue;
+        return;
+    }
+    if (!connection->receives) {
+        ++counters_.not_ready;
+        return;
+    }
+    const QpAttributes& attributes = connection->attributes;
+    if (!connection->management && !same_partition(headers.pkey, attributes.pkey)) {
+        ++counters_.bad_pkey;
+        return;
+    }
+    if (connection->service == WireService::ud) {
+        if (headers.queue_key != attributes.queue_key) {
+            ++counters_.bad_qkey;
+            return;
+        }
+    } else {
+        const Path::Description& path = connection->path.description();
+        if (packet.source != path.destination || packet.destination != path.source) {
+            ++counters_.bad_address;
+            return;
+        }
+    }
+    if (headers.opcode == kCnpOpcode) {
+        if (connection->rate != nullptr) connection->rate->notified(at);
+        return;
+    }
+    if (headers.traits().request) {
+        responder_.request(*connection, at, packet);
+    } else if (connection->sends) {
+        requester_.response(*connection, at, packet);
+    } else {
+        ++counters_.dropped_response;
+    }
+}
+
+}  // namespace cxsim::roce
