@@ -22,7 +22,7 @@ inline constexpr std::uint32_t kIethBytes = 4;
 inline constexpr std::uint32_t kXrcEthBytes = 4;
 inline constexpr std::uint32_t kIcrcBytes = 4;
 inline constexpr std::uint32_t kGrhBytes = 40;
-/// What follows a CNP's BTH: reserved, zeros. build() writes them, parse() does not call them payload.
+/// What follows a CNP's BTH: reserved. build() writes zeros; parse() does not call them payload.
 inline constexpr std::uint32_t kCnpReservedBytes = 16;
 
 /// Bytes of BTH and extended headers of an opcode.
