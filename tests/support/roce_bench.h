@@ -277,16 +277,21 @@ class RecordingOutput final : public roce::PacketOutput {
 class FakeAddressTable final : public roce::AddressTable {
   public:
     std::map<std::uint32_t, roce::LocalAddress> entries;
+    std::map<roce::Gid, std::vector<std::uint32_t>> groups;
 
     std::optional<roce::LocalAddress> address(std::uint32_t index) const override {
         const auto found = entries.find(index);
         if (found == entries.end()) return std::nullopt;
         return found->second;
     }
-    bool is_local(eth::MacAddress mac, const roce::Gid& gid) const override {
-        return std::ranges::any_of(entries, [&](const auto& entry) {
-            return entry.second.mac == mac && entry.second.gid == gid;
-        });
+    bool enabled() const override { return true; }
+    bool is_local(const roce::Gid& gid) const override {
+        return std::ranges::any_of(entries,
+                                   [&](const auto& entry) { return entry.second.gid == gid; });
+    }
+    std::span<const std::uint32_t> members(const roce::Gid& group) const override {
+        const auto found = groups.find(group);
+        return found == groups.end() ? std::span<const std::uint32_t>() : found->second;
     }
 };
 
