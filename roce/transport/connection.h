@@ -36,6 +36,8 @@ struct QpAttributes {
     bool reserved_lkey = false;
     bool shared_receive = false;              ///< receives come from an SRQ: no credits
     std::uint8_t service_level = 0;
+    /// SENDs of one packet up to so many bytes come in their completion (cs_res); at most 32 do.
+    std::uint8_t receive_in_cqe = 0;
 };
 
 struct Connection {

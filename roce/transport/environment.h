@@ -31,6 +31,8 @@ struct TransportCounters {
     std::uint64_t bad_qkey = 0;
     std::uint64_t bad_address = 0;        ///< not from the QP's peer
     std::uint64_t dropped_sequence = 0;   ///< out of order, nothing to be said about it
+    /// Requests that break a rule, of a service that knows no NAK; duplicates of what is forgotten.
+    std::uint64_t dropped_request = 0;
     std::uint64_t dropped_no_buffer = 0;  ///< UD and UC without a posted receive
     std::uint64_t dropped_response = 0;   ///< acknowledgements of nothing that is under way
     std::uint64_t acknowledges_sent = 0;
@@ -69,6 +71,9 @@ struct Environment {
     /// Payload has a length and no content: nothing is read or written but by the clock
     /// (experiments). Frames carry synthetic bytes.
     bool synthetic = false;
+    /// Atomics leave the original value in big endian order (atomic_caps.
+    /// atomic_req_8B_endianness_mode 0), not in that of the host.
+    bool big_endian_originals = false;
 };
 
 }  // namespace cxsim::roce
