@@ -4,6 +4,7 @@
 #include "eth/wire/crc32.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 namespace cxsim::eth {
@@ -32,7 +33,7 @@ Receiver::~Receiver() {
 }
 
 void Receiver::reset() {
-    for (auto& [number, merging] : merging_) pipeline_.calendar.cancel(merging.timer);
+    for (auto& [number, merging] : merging_) drop(merging);
     merging_.clear();
 }
 
@@ -192,9 +193,17 @@ bool Receiver::merge(const LroConfig& config, model::Rq& rq, Packet& packet,
     const bool wanted = config.ipv4 || config.ipv6;
     if (!wanted && merging_.empty()) return false;
     auto place = merging_.find(rq.id.number);
+    if (place != merging_.end() && place->second.life != rq.wq.tag) {
+        drop(place->second);
+        merging_.erase(place);
+        place = merging_.end();
+    }
     if (place == merging_.end()) {
         if (!wanted) return false;
-        place = merging_.emplace(rq.id.number, config).first;
+        place = merging_
+                    .emplace(std::piecewise_construct, std::forward_as_tuple(rq.id.number),
+                             std::forward_as_tuple(config, rq.wq.tag))
+                    .first;
     }
     if (place->second.lro.config() != config) {
         Merging& old = place->second;
@@ -258,14 +267,19 @@ void Receiver::merge_timer(const model::EventArguments& arguments) {
     Merging& merging = place->second;
     merging.timer = {};
     model::Rq* rq = pipeline_.resources.rqs.find(place->first);
-    if (rq == nullptr) {  // destroyed with packets in the making: they go with it
-        for (const auto& held : merging.held) counters_.refused += held.frames.empty() ? 0 : 1;
+    if (rq == nullptr || rq->wq.tag != merging.life) {
+        drop(merging);
         merging_.erase(place);
         return;
     }
     const Picoseconds now = pipeline_.calendar.now();
     while (const auto session = merging.lro.expired(now)) close(*rq, merging, *session, now);
     watch(place->first, merging);
+}
+
+void Receiver::drop(Merging& merging) {
+    pipeline_.calendar.cancel(merging.timer);
+    for (const auto& held : merging.held) counters_.no_queue += held.frames.size();
 }
 
 }  // namespace cxsim::eth

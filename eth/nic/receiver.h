@@ -28,7 +28,8 @@ struct ReceiveCounters {
                                       ///< a sniffer may have seen them
     std::uint64_t copies = 0;         ///< deliveries beyond one for each frame: sniffers, multicast
     std::uint64_t deliveries = 0;     ///< frames times destinations, LRO's merged ones included
-    std::uint64_t no_queue = 0;       ///< deliveries dropped: the TIR leads to no queue
+    std::uint64_t no_queue = 0;       ///< deliveries dropped: the TIR leads to no queue, or the queue
+                                      ///< went away while they were being merged
     std::uint64_t refused = 0;        ///< deliveries that the queue did not take (its counters say why)
     std::uint64_t merged_packets = 0; ///< packets of LRO
     std::uint64_t merged_frames = 0;  ///< frames in them
@@ -49,7 +50,7 @@ class Receiver final : public model::FrameReceiver {
     model::Picoseconds deliver(model::Picoseconds at, model::FramePtr frame,
                                const model::Delivery& delivery);
 
-    /// The function was reset: merged packets that are not complete are dropped.
+    /// The function was reset: merged packets that are not complete are dropped (no_queue).
     void reset();
 
     const ReceiveCounters& counters() const { return counters_; }
@@ -57,8 +58,10 @@ class Receiver final : public model::FrameReceiver {
   private:
     /// Sessions of one receive queue and the frames they hold.
     struct Merging {
-        explicit Merging(const LroConfig& config) : lro(config) {}
+        Merging(const LroConfig& config, std::uint64_t queue_life) : lro(config), life(queue_life) {}
         Lro lro;
+        /// The queue's tag, new with each start: numbers are given out again.
+        std::uint64_t life;
         struct Held {
             std::vector<model::FramePtr> frames;
             std::vector<std::uint32_t> payload_offsets;
@@ -82,6 +85,8 @@ class Receiver final : public model::FrameReceiver {
     void close(model::Rq& rq, Merging& merging, std::uint8_t session, model::Picoseconds at);
     void watch(std::uint32_t rqn, Merging& merging);
     void merge_timer(const model::EventArguments& arguments);
+    /// Drops what waits for a queue that is no more.
+    void drop(Merging& merging);
 
     Pipeline pipeline_;
     ParserConfig parser_;

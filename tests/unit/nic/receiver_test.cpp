@@ -186,24 +186,38 @@ TEST_CASE("register B of a rule's rewrite is in the completion", "[receive]") {
     CHECK(prm::ConstView<Cqe64>(cqe->bytes).get<Cqe64::ft_metadata>() == 0xcafe0001);
 }
 
-TEST_CASE("merging follows a TIR that is modified", "[receive]") {
-    NicBench bench;
-    bench.open_receive();
-    bench.rq->view().set<prm::rqc::wq, prm::wq::wq_type>(3U);  // 64 strides of 64 bytes
-    bench.rq->view().set<prm::rqc::wq, prm::wq::log_wqe_num_of_strides>(0xdU);
-    const auto tirc = bench.tir->view();
-    tirc.set<prm::tirc::packet_merge_mask>(1U);
-    tirc.set<prm::tirc::lro_max_ip_payload_size>(12U);
-    tirc.set<prm::tirc::lro_timeout_period_usecs>(32U);
-    std::uint8_t sequence = 0;
-    const auto segment = [&] {
+// Receives segments of one flow, 256 bytes each, through a TIR that merges for 32 us.
+struct MergeBench : NicBench {
+    MergeBench() { open_merging(); }
+    void open_merging() {
+        open_receive();
+        rq->view().set<prm::rqc::wq, prm::wq::wq_type>(3U);  // 64 strides of 64 bytes
+        rq->view().set<prm::rqc::wq, prm::wq::log_wqe_num_of_strides>(0xdU);
+        const auto tirc = tir->view();
+        tirc.set<prm::tirc::packet_merge_mask>(1U);
+        tirc.set<prm::tirc::lro_max_ip_payload_size>(12U);
+        tirc.set<prm::tirc::lro_timeout_period_usecs>(32U);
+    }
+    void close_queue() {
+        const auto number = rq->id.number;
+        engines.destroyed(rq->id);
+        resources.rqs.erase(number);
+        rq = nullptr;
+    }
+    void receive_segment() {
         auto packet = ipv4_packet(6, 256);
-        packet[14 + 20 + 6] = std::byte{sequence++};  // counts 256 bytes
-        return checked(packet);
-    };
-    const auto receive = [&] {
-        bench.receiver.receive(bench.calendar.now(), bench.frame_of(segment()));
-    };
+        packet[14 + 20 + 6] = std::byte{sequence_++};  // counts 256 bytes
+        receiver.receive(calendar.now(), frame_of(checked(packet)));
+    }
+
+  private:
+    std::uint8_t sequence_ = 0;
+};
+
+TEST_CASE("merging follows a TIR that is modified", "[receive]") {
+    MergeBench bench;
+    const auto tirc = bench.tir->view();
+    const auto receive = [&] { bench.receive_segment(); };
     const auto segments_of_next = [&] {
         const auto cqe = bench.poll_cq(bench.completions);
         REQUIRE(cqe);
@@ -228,6 +242,55 @@ TEST_CASE("merging follows a TIR that is modified", "[receive]") {
     bench.run(microseconds(20));
     CHECK(bench.receiver.counters().merged_packets == 2);
     CHECK(segments_of_next() == 2);
+    CHECK(bench.frames.in_use() == 0);
+}
+
+TEST_CASE("what was being merged goes with its queue and reaches no other", "[receive]") {
+    MergeBench bench;
+    const std::uint32_t number = bench.rq->id.number;
+    bench.receive_segment();
+    bench.receive_segment();
+    bench.close_queue();
+    REQUIRE(bench.frames.in_use() == 2);
+
+    SECTION("when the time is over") {
+        bench.open_merging();
+        REQUIRE(bench.rq->id.number == number);
+        bench.run(microseconds(40));
+        CHECK_FALSE(bench.poll_cq(bench.completions));
+        CHECK(bench.receiver.counters().merged_packets == 0);
+        CHECK(bench.receiver.counters().no_queue == 2);
+    }
+    SECTION("when the flow goes on") {
+        bench.open_merging();
+        REQUIRE(bench.rq->id.number == number);
+        bench.receive_segment();
+        CHECK(bench.receiver.counters().no_queue == 2);
+        bench.run(microseconds(40));
+        const auto cqe = bench.poll_cq(bench.completions);
+        REQUIRE(cqe);
+        const auto count = prm::ConstView<Cqe64>(cqe->bytes).get<Cqe64::byte_cnt>();
+        CHECK((count & 0xffff) == 14 + 20 + 20 + 256);  // strides above
+        CHECK_FALSE(bench.poll_cq(bench.completions));
+        CHECK(bench.receiver.counters().merged_frames == 1);
+    }
+    SECTION("when the next queue does not merge") {
+        bench.open_merging();
+        bench.tir->view().set<prm::tirc::packet_merge_mask>(0U);
+        bench.receive_segment();
+        bench.run(microseconds(40));
+        REQUIRE(bench.poll_cq(bench.completions));
+        CHECK_FALSE(bench.poll_cq(bench.completions));
+        CHECK(bench.receiver.counters().no_queue == 2);
+    }
+    SECTION("when there is no other") {
+        bench.run(microseconds(40));
+        CHECK(bench.receiver.counters().no_queue == 2);
+    }
+    SECTION("when the function is reset") {
+        bench.receiver.reset();
+        CHECK(bench.receiver.counters().no_queue == 2);
+    }
     CHECK(bench.frames.in_use() == 0);
 }
 
