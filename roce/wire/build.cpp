@@ -2,11 +2,11 @@
 #include "eth/wire/checksum.h"
 #include "eth/wire/ip.h"
 #include "eth/wire/transport.h"
+#include "model/base/assert.h"
 #include "roce/wire/codec.h"
 #include "roce/wire/headers.h"
 
 #include <algorithm>
-#include <cassert>
 
 namespace cxsim::roce {
 namespace {
@@ -57,7 +57,7 @@ std::uint32_t network_offset(const Path::Description& d) {
 void write_lengths(std::byte* frame, const Path& path, std::uint32_t bytes,
                    std::uint16_t identification) {
     std::byte* const network = frame + network_offset(path.description());
-    assert(bytes <= 0xffff - eth::kIpv4Bytes - eth::kUdpBytes);
+    CX_ASSERT(bytes <= 0xffff - eth::kIpv4Bytes - eth::kUdpBytes, "{} bytes in one packet", bytes);
     const auto length = static_cast<std::uint16_t>(bytes);
     const auto udp_length = static_cast<std::uint16_t>(length + eth::kUdpBytes);
     switch (path.description().kind) {
@@ -89,9 +89,11 @@ std::uint32_t transport_header_bytes(std::uint8_t opcode) {
 model::FramePtr build(model::FramePool& pool, const Path& path, const TransportHeaders& headers,
                       std::uint32_t stored, std::uint32_t synthetic, std::uint16_t identification) {
     const bool cnp = headers.opcode == kCnpOpcode;
-    assert(path.header_bytes() != 0);
-    assert(cnp || allowed(headers.service(), headers.operation()));
-    assert(stored + synthetic == 0 || (!cnp && headers.traits().payload));
+    CX_ASSERT(path.header_bytes() != 0, "a path to nowhere");
+    CX_ASSERT(cnp || allowed(headers.service(), headers.operation()), "no operation {:#x}",
+              headers.opcode);
+    CX_ASSERT(stored + synthetic == 0 || (!cnp && headers.traits().payload),
+              "payload with operation {:#x}", headers.opcode);
     const std::uint32_t pad = (0U - (stored + synthetic)) & 3U;
     const std::uint32_t behind = (cnp ? kCnpReservedBytes : pad) + kIcrcBytes;
     const std::uint32_t transport = transport_header_bytes(headers.opcode);

@@ -2,11 +2,11 @@
 #include "eth/wire/crc32.h"
 #include "eth/wire/ip.h"
 #include "eth/wire/transport.h"
+#include "model/base/assert.h"
 #include "roce/wire/codec.h"
 #include "roce/wire/headers.h"
 
 #include <algorithm>
-#include <cassert>
 
 namespace cxsim::roce {
 namespace {
@@ -40,7 +40,7 @@ std::array<std::byte, 4> invariant_crc(NetworkKind kind, std::span<const std::by
         kind == NetworkKind::roce_v2_ipv4 ? eth::kIpv4Bytes : eth::kIpv6Bytes;
     const std::uint32_t bth = ip_bytes + (udp ? eth::kUdpBytes : 0);
     const std::uint32_t headers = bth + kBthBytes;
-    assert(network.size() >= headers);
+    CX_ASSERT(network.size() >= headers, "{} bytes are no packet", network.size());
 
     std::array<std::byte, kMaxMasked> masked;
     std::fill_n(masked.begin(), kLrhBytes, kOnes);
