@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eth/link/switch.h"
 
+#include "eth/link/traffic_class.h"
 #include "eth/wire/ethernet.h"
 #include "model/base/assert.h"
+
+#include <algorithm>
+#include <stdexcept>
 
 namespace cxsim::eth {
 
@@ -20,8 +24,15 @@ bool stays_on_link(MacAddress address) {
 
 Switch::Switch(model::Calendar& calendar, const SwitchConfig& config, model::FramePool& frames,
                model::stats::Group& statistics)
-    : config_(config), frames_(frames), counters_(statistics, config.name) {
+    : config_(config),
+      frames_(frames),
+      counters_(statistics, config.name),
+      keeps_books_(config.settings.lossless != 0 || config.settings.shared_buffer.value != 0),
+      marks_(std::any_of(config.settings.ecn.begin(), config.settings.ecn.end(),
+                         [](const EcnThresholds& each) { return each.on(); })),
+      random_(config.settings.seed, config.name + ".marks") {
     CX_ASSERT(config.ports >= 2, "a switch has two ports at least");
+    if (const char* problem = config.settings.problem()) throw std::invalid_argument(problem);
     stations_.reserve(config.table_size);
     for (unsigned i = 0; i < config.ports; ++i) {
         MacConfig port = config.port;
@@ -30,8 +41,11 @@ Switch::Switch(model::Calendar& calendar, const SwitchConfig& config, model::Fra
         model::PortSettings settings;
         settings.modes = all_modes_mask();
         settings.mtu = config.mtu;
+        settings.pfc_rx = settings.pfc_tx = config.settings.lossless;
+        settings.pause_rx = config.settings.obey_pause;
         ports_[i]->mac.configure(settings);
         ports_[i]->mac.set_receiver(ports_[i].get());
+        if (keeps_books_ || marks_) ports_[i]->mac.set_queue_observer(ports_[i].get());
     }
 }
 
@@ -80,29 +94,151 @@ void Switch::forward(Picoseconds at, unsigned from, FramePtr frame) {
         ++counters_.filtered;
         return;
     }
+    if (config_.settings.trust_dscp) {
+        if (const auto dscp = dscp_of_untagged(*frame)) {
+            frame->priority = config_.settings.priority_of_dscp[*dscp];
+        }
+    }
     if (to < ports()) {
-        send(at, to, std::move(frame));
+        send(at, from, to, std::move(frame));
         return;
     }
     ++counters_.flooded;
     for (unsigned i = 0; i < ports(); ++i) {
-        if (i != from) send(at, i, frames_.copy(*frame));
+        if (i != from) send(at, from, i, frames_.copy(*frame));
     }
 }
 
-void Switch::send(Picoseconds at, unsigned to, FramePtr frame) {
-    Mac& port = ports_[to]->mac;
-    if (!port.link_up()) {
+void Switch::send(Picoseconds at, unsigned from, unsigned to, FramePtr frame) {
+    Port& port = *ports_[to];
+    if (!port.mac.link_up()) {
         ++counters_.dropped_no_link;
         return;
     }
     const unsigned priority = frame->priority;
-    if (port.queued_bytes(priority) + wire_bytes_of(frame->size()) > config_.queue_limit.value) {
-        ++counters_.dropped_queue_full;
-        return;
-    }
+    const std::uint32_t bytes = wire_bytes_of(frame->size());
+    if (!has_room(port.mac, priority, bytes)) return;
     ++counters_.forwarded;
-    port.transmit(at + config_.latency, std::move(frame));
+    // What is longer than the port sends, it drops and counts itself.
+    const bool waits = octets_of(frame->size()) <= port.mac.settings().mtu;
+    if (keeps_books_ && waits) take(from, port, priority, bytes);
+    port.mac.transmit(at + config_.latency, std::move(frame));
+}
+
+bool Switch::has_room(const Mac& to, unsigned priority, std::uint32_t bytes) {
+    const SwitchSettings& settings = config_.settings;
+    const bool shared = settings.shared_buffer.value != 0;
+    if (shared && held_ + bytes > settings.shared_buffer.value) {
+        ++counters_.dropped_buffer_full;
+        return false;
+    }
+    const bool lossless = (settings.lossless >> priority & 1) != 0;
+    if (shared && lossless) return true;
+    if (to.queued_bytes(priority) + bytes > config_.queue_limit.value) {
+        ++counters_.dropped_queue_full;
+        return false;
+    }
+    return true;
+}
+
+// ---- Marks
+
+// The queue is what the frame leaves behind: a mark made on leaving tells of now, not of when the
+// frame came.
+void Switch::frame_leaves(Port& port, model::Frame& frame) {
+    const unsigned priority = frame.priority;
+    if (keeps_books_) give_back(port, priority);
+    const EcnThresholds& thresholds = config_.settings.ecn[priority];
+    const double probability = thresholds.probability({port.mac.queued_bytes(priority)});
+    if (probability <= 0) return;
+    if (probability < 1 && random_.uniform() >= probability) return;
+    switch (mark_congestion(frame)) {
+        case Marking::marked:
+            ++counters_.marked;
+            break;
+        case Marking::not_capable:
+            ++counters_.not_markable;
+            break;
+        case Marking::was_marked:
+            break;
+    }
+}
+
+// ---- Books
+
+void Switch::Origins::push(const Origin& origin) {
+    if (size_ == ring_.size()) {
+        std::rotate(ring_.begin(), ring_.begin() + static_cast<std::ptrdiff_t>(head_), ring_.end());
+        head_ = 0;
+        ring_.resize(ring_.size() * 2);
+    }
+    ring_[(head_ + size_) & (ring_.size() - 1)] = origin;
+    ++size_;
+}
+
+Switch::Origins::Origin Switch::Origins::pop() {
+    CX_ASSERT(size_ > 0, "a frame leaves that never came");
+    const Origin origin = ring_[head_];
+    head_ = (head_ + 1) & (ring_.size() - 1);
+    --size_;
+    return origin;
+}
+
+void Switch::take(unsigned from, Port& to, unsigned priority, std::uint32_t bytes) {
+    to.origins[priority].push({from, bytes});
+    held_ += bytes;
+    Port& origin = *ports_[from];
+    origin.held[priority] += bytes;
+    const auto bit = static_cast<std::uint8_t>(1U << priority);
+    if ((config_.settings.lossless & bit) == 0) return;
+    if (origin.held[priority] > config_.settings.xoff.value && (origin.paused & bit) == 0) {
+        origin.paused |= bit;
+        ++counters_.pauses_sent;
+    }
+    tell(origin);
+}
+
+void Switch::give_back(Port& to, unsigned priority) {
+    if (!keeps_books_) return;
+    const Origins::Origin origin = to.origins[priority].pop();
+    held_ -= origin.bytes;
+    Port& port = *ports_[origin.port];
+    port.held[priority] -= origin.bytes;
+    const auto bit = static_cast<std::uint8_t>(1U << priority);
+    if ((port.paused & bit) == 0 || port.held[priority] > config_.settings.xon.value) return;
+    port.paused &= static_cast<std::uint8_t>(~bit);
+    ++counters_.resumes_sent;
+    tell(port);
+}
+
+// A port forgets what it told when its link goes down: with the next frame it is told again.
+void Switch::tell(Port& port) {
+    if (port.mac.held_priorities() != port.paused) port.mac.hold_other_end(port.paused);
+}
+
+model::Bytes Switch::queued(unsigned port, unsigned priority) const {
+    CX_ASSERT(port < ports_.size() && priority < kPriorities, "no such queue");
+    return {ports_[port]->mac.queued_bytes(priority)};
+}
+
+model::Bytes Switch::held_of(unsigned port, unsigned priority) const {
+    CX_ASSERT(port < ports_.size() && priority < kPriorities, "no such queue");
+    return {ports_[port]->held[priority]};
+}
+
+const char* SwitchSettings::problem() const {
+    for (const EcnThresholds& each : ecn) {
+        if (each.on() && each.kmin > each.kmax) return "ECN: kmin above kmax";
+        if (!(each.pmax >= 0 && each.pmax <= 1)) return "ECN: pmax is a probability";
+    }
+    for (const std::uint8_t priority : priority_of_dscp) {
+        if (priority >= kPriorities) return "priorities are 0 to 7";
+    }
+    if (lossless == 0) return nullptr;
+    if (xoff.value == 0) return "lossless priorities need xoff";
+    if (xon > xoff) return "xon above xoff";
+    if (shared_buffer.value != 0 && xoff >= shared_buffer) return "xoff beyond the shared buffer";
+    return nullptr;
 }
 
 }  // namespace cxsim::eth

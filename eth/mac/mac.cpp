@@ -37,6 +37,7 @@ Mac::Mac(model::Calendar& calendar, const MacConfig& config, model::FramePool& f
 
 Mac::~Mac() {
     listener_ = nullptr;
+    observer_ = nullptr;
     disconnect();
     calendar_.cancel(pause_event_);
     calendar_.cancel(watch_event_);
@@ -103,7 +104,7 @@ void Mac::link_state_changed(const LinkState& state) {
     if (same_mode) return;
     drop_queues();
     announce_global_ = told_global_ = false;
-    announce_ = told_ = 0;
+    announce_ = told_ = held_ = 0;
     for (BufferState& buffer : buffer_states_) buffer = {};
     calendar_.cancel(watch_event_);
     watch_at_ = Picoseconds::max();
@@ -212,6 +213,7 @@ Picoseconds Mac::next_start() const {
 
 // One event stands for the next start; a frame that can start now needs none.
 void Mac::schedule_serve() {
+    if (serving_) return;  // serve() calls at its end
     // Ends of pauses have an event of their own: they lie far ahead and mostly come to nothing, so
     // one that fires too early and looks again is better than many that are taken back.
     for (const Queue& queue : queues_) {
@@ -245,6 +247,7 @@ void Mac::pause_ended(const EventArguments&) {
 void Mac::serve(const EventArguments&) {
     calendar_.cancel(serve_event_);
     serve_at_ = Picoseconds::max();
+    serving_ = true;  // an observer may have this port send a control frame
     const Picoseconds now = calendar_.now();
     if (control_frame_waits()) {
         FramePtr frame = next_control_frame();
@@ -257,11 +260,13 @@ void Mac::serve(const EventArguments&) {
             if (queue.paused && queue.paused_until > now) continue;
             FramePtr frame = queue.frames.pop();
             queue.bytes -= wire_bytes_of(frame->size());
+            if (observer_ != nullptr) observer_->frame_leaves(*frame);
             count_sent(*frame, false);
             start_frame(std::move(frame));
             break;
         }
     }
+    serving_ = false;
     schedule_serve();
 }
 
@@ -308,9 +313,11 @@ void Mac::count_sent(const Frame& frame, bool control) {
 }
 
 void Mac::drop_queues() {
-    for (Queue& queue : queues_) {
+    for (unsigned priority = 0; priority < kPriorities; ++priority) {
+        Queue& queue = queues_[priority];
         const std::size_t dropped = queue.frames.clear();
         queue.bytes = 0;
+        if (observer_ != nullptr && dropped > 0) observer_->queue_dropped(priority, dropped);
         counters_.tx_no_link += dropped;
         counters_.tx_discards += dropped;
     }

@@ -47,6 +47,16 @@ constexpr std::uint32_t wire_bytes_of(std::uint32_t size) {
     return kPreambleBytes + octets_of(size) + kGapBytes;
 }
 
+/// Who passes frames through a port and keeps books of where they lie: a switch.
+class QueueObserver {
+  public:
+    virtual ~QueueObserver() = default;
+    /// A frame starts and is no longer in the queue of its priority; its content may still change.
+    virtual void frame_leaves(model::Frame& frame) = 0;
+    /// All frames that waited in the queue of a priority were dropped: the link went down.
+    virtual void queue_dropped(unsigned priority, std::size_t frames) = 0;
+};
+
 class Mac final : public model::WirePort, public model::PortControl, public LinkDevice {
   public:
     /// All outlive the port; `frames` makes its pause frames. Without configure() no mode is
@@ -60,6 +70,16 @@ class Mac final : public model::WirePort, public model::PortControl, public Link
     void disconnect();
     /// Null: what arrives is dropped and counted.
     void set_receiver(model::FrameReceiver* receiver) { receiver_ = receiver; }
+
+    /// Null: nobody. Called for frames of transmit(), not for MAC control frames.
+    void set_queue_observer(QueueObserver* observer) { observer_ = observer; }
+
+    /// Priority flow control for what the port's owner holds, beside what the receive buffers ask
+    /// for: these priorities (a bit each) of the other end pause until another call, all others may
+    /// go on. Only those of settings().pfc_tx count. Forgotten when the link goes down or the
+    /// settings of pause change.
+    void hold_other_end(std::uint8_t priorities);
+    std::uint8_t held_priorities() const { return held_; }
 
     // model::WirePort
     void transmit(model::Picoseconds ready, model::FramePtr frame) override;
@@ -133,6 +153,7 @@ class Mac final : public model::WirePort, public model::PortControl, public Link
     /// Tells the other end to pause, or to go on, for what lies in `buffer`.
     void tell_pause(unsigned buffer, bool pause);
     std::uint8_t pausable_priorities(unsigned buffer) const;
+    std::uint8_t priorities_paused_by_buffers() const;
     void check_xoff(unsigned buffer);
     void schedule_watch();
     void watch(const model::EventArguments& arguments);
@@ -149,6 +170,7 @@ class Mac final : public model::WirePort, public model::PortControl, public Link
     model::PortSettings settings_;
     model::PortListener* listener_ = nullptr;
     model::FrameReceiver* receiver_ = nullptr;
+    QueueObserver* observer_ = nullptr;
     Link* link_ = nullptr;
     unsigned end_ = 0;
     LinkPort* line_ = nullptr;
@@ -157,6 +179,7 @@ class Mac final : public model::WirePort, public model::PortControl, public Link
 
     std::array<Queue, kPriorities> queues_;
     model::Picoseconds wire_free_;
+    bool serving_ = false;  ///< the wire is being given to a frame
     model::EventHandle serve_event_;
     model::Picoseconds serve_at_ = model::Picoseconds::max();
     model::EventHandle pause_event_;
@@ -169,6 +192,8 @@ class Mac final : public model::WirePort, public model::PortControl, public Link
     bool told_global_ = false;      ///< the other end must pause altogether
     std::uint8_t told_ = 0;         ///< ... these priorities
     std::array<model::Picoseconds, kPriorities> told_since_{};
+    std::uint8_t held_ = 0;         ///< of told_: by hold_other_end()
+    model::Picoseconds held_refresh_at_;
     model::EventHandle watch_event_;
     model::Picoseconds watch_at_ = model::Picoseconds::max();
 };

@@ -152,8 +152,36 @@ void Mac::tell_pause(unsigned buffer, bool pause) {
         for (unsigned i = 0; i < kPriorities; ++i) {
             if (pause && (priorities & ~told_ & (1U << i)) != 0) told_since_[i] = now;
         }
-        told_ = static_cast<std::uint8_t>(pause ? told_ | priorities : told_ & ~priorities);
+        told_ = static_cast<std::uint8_t>(pause ? told_ | priorities
+                                                : (told_ & ~priorities) | held_);
     }
+    schedule_serve();
+}
+
+std::uint8_t Mac::priorities_paused_by_buffers() const {
+    std::uint8_t mask = 0;
+    if (settings_.pause_tx) return mask;
+    for (unsigned i = 0; i < kBuffers; ++i) {
+        if (buffer_states_[i].paused) mask |= pausable_priorities(i);
+    }
+    return mask;
+}
+
+void Mac::hold_other_end(std::uint8_t priorities) {
+    if (!state_.up()) return;
+    const Picoseconds now = calendar_.now();
+    settle_told_pauses();
+    const std::uint8_t wanted = priorities & settings_.pfc_tx;
+    const auto told = static_cast<std::uint8_t>(priorities_paused_by_buffers() | wanted);
+    const auto changed = static_cast<std::uint8_t>(told ^ told_);
+    for (unsigned i = 0; i < kPriorities; ++i) {
+        if ((told & changed & (1U << i)) != 0) told_since_[i] = now;
+    }
+    announce_ |= changed;
+    told_ = told;
+    if (held_ == 0) held_refresh_at_ = now + quanta_time(settings_.pause_refresh);
+    held_ = wanted;
+    schedule_watch();
     schedule_serve();
 }
 
@@ -171,6 +199,7 @@ void Mac::settle_told_pauses() {
 // Before the rules change: nobody stays paused by the old ones.
 void Mac::let_other_end_go() {
     if (!state_.up()) return;
+    hold_other_end(0);
     for (unsigned i = 0; i < kBuffers; ++i) {
         if (buffer_states_[i].paused) tell_pause(i, false);
     }
@@ -180,7 +209,7 @@ void Mac::let_other_end_go() {
 // One event for the next buffer that drains to its xon threshold or needs its pause repeated.
 void Mac::schedule_watch() {
     const Picoseconds now = calendar_.now();
-    Picoseconds next = Picoseconds::max();
+    Picoseconds next = held_ != 0 ? held_refresh_at_ : Picoseconds::max();
     for (unsigned i = 0; i < kBuffers; ++i) {
         if (!buffer_states_[i].paused) continue;
         next = std::min({next, buffer_states_[i].refresh_at,
@@ -202,6 +231,11 @@ void Mac::watch(const EventArguments&) {
         } else if (buffer_states_[i].refresh_at <= now) {
             tell_pause(i, true);
         }
+    }
+    if (held_ != 0 && held_refresh_at_ <= now) {
+        announce_ |= held_;
+        held_refresh_at_ = now + quanta_time(settings_.pause_refresh);
+        schedule_serve();
     }
     schedule_watch();
 }
