@@ -45,7 +45,9 @@ Transport::Transport(const TransportSetup& setup)
                    setup_.frames,   *this,             setup_.timing,  counters_,
                    message_stage_,  packet_stage_,     atomic_stage_,  setup_.synthetic},
       requester_(environment_, *this, setup_.addresses),
-      responder_(environment_, *this) {}
+      responder_(environment_, *this),
+      reaction_points_(setup_.congestion, setup_.port_rate),
+      notification_point_(setup_.congestion) {}
 
 Transport::~Transport() {
     for (const Looped& looped : looping_) setup_.calendar.cancel(looped.event);
@@ -110,6 +112,13 @@ void Transport::take_attributes(Connection& connection) {
         if (const auto path = path_of(context.nested<qpc::primary_address_path>(),
                                       connection.number, a.remote_qp, setup_.addresses)) {
             connection.path = *path;
+        }
+        const unsigned priority = connection.path.description().priority;
+        if (connection.rate == nullptr) {
+            connection.rate = std::make_unique<ReactionPoint>(reaction_points_, priority);
+        } else {
+            static_cast<ReactionPoint&>(*connection.rate)
+                .set_priority(setup_.calendar.now(), priority);
         }
     }
 }
@@ -287,6 +296,26 @@ void Transport::multicast(Picoseconds at, const ReceivedPacket& packet) {
     }
 }
 
+// Datagrams have no flow at their sender that a notification could slow down.
+void Transport::notify_congestion(Picoseconds at, const Connection& connection,
+                                  const ReceivedPacket& packet) {
+    if (connection.service == WireService::ud || packet.kind == NetworkKind::roce_v1) return;
+    const unsigned priority = connection.path.description().priority;
+    const NotificationPoint::Packet marked{packet.source, packet.destination,
+                                           connection.attributes.remote_qp, packet.source_port,
+                                           priority};
+    if (!notification_point_.marked(at, marked)) return;
+    const Path path =
+        reply_path(packet, static_cast<std::uint8_t>(notification_point_.cnp_dscp() << 2),
+                   notification_point_.cnp_priority(priority));
+    TransportHeaders headers;
+    headers.opcode = kCnpOpcode;
+    headers.becn = true;
+    headers.pkey = connection.attributes.pkey;
+    headers.destination_qp = connection.attributes.remote_qp;
+    transmit(at, path, build(setup_.frames, path, headers, 0, 0, next_identification()));
+}
+
 void Transport::dispatch(Picoseconds at, Connection* connection, const ReceivedPacket& packet) {
     const TransportHeaders& headers = packet.headers;
     if (connection == nullptr || (headers.opcode != kCnpOpcode &&
@@ -316,6 +345,7 @@ void Transport::dispatch(Picoseconds at, Connection* connection, const ReceivedP
             return;
         }
     }
+    if (packet.congestion_experienced()) notify_congestion(at, *connection, packet);
     if (headers.opcode == kCnpOpcode) {
         if (connection->rate != nullptr) connection->rate->notified(at);
         return;

@@ -3,7 +3,10 @@
 // their QP, and keeps the connections that requester and responder work on.
 #pragma once
 
+#include "model/ports/congestion_control.h"
 #include "model/resources/resources.h"
+#include "roce/congestion/notification_point.h"
+#include "roce/congestion/reaction_point.h"
 #include "roce/requester/requester.h"
 #include "roce/responder/responder.h"
 #include "roce/transport/addressing.h"
@@ -29,6 +32,8 @@ struct TransportSetup {
     const AddressTable& addresses;
     /// Takes the frames that are not the transport's.
     model::FrameReceiver& ethernet;
+    model::CongestionControl& congestion;
+    model::BitsPerSecond port_rate;
     TransportTiming timing;
     bool synthetic = false;  ///< see Environment
 };
@@ -51,6 +56,11 @@ class Transport final : public model::Transport,
 
     // From the port.
     model::Picoseconds receive(model::Picoseconds at, model::FramePtr frame) override;
+
+    /// The link came up with another speed: no flow is faster.
+    void set_port_rate(model::BitsPerSecond rate) {
+        reaction_points_.set_port_rate(setup_.calendar.now(), rate);
+    }
 
     const TransportCounters& counters() const { return counters_; }
     std::size_t connections() const { return connections_.size(); }
@@ -75,6 +85,8 @@ class Transport final : public model::Transport,
     void dispatch(model::Picoseconds at, Connection* connection, const ReceivedPacket& packet);
     void multicast(model::Picoseconds at, const ReceivedPacket& packet);
     void count_received(const ReceivedPacket& packet);
+    void notify_congestion(model::Picoseconds at, const Connection& connection,
+                           const ReceivedPacket& packet);
 
     TransportSetup setup_;
     TransportCounters counters_;
@@ -84,6 +96,8 @@ class Transport final : public model::Transport,
     Environment environment_;
     Requester requester_;
     Responder responder_;
+    ReactionPoints reaction_points_;
+    NotificationPoint notification_point_;
     std::unordered_map<std::uint32_t, std::unique_ptr<Connection>> connections_;  // by QP number
     std::uint32_t management_ = 0;  ///< number of the QP that is QP1; 0: none
     std::uint64_t last_tag_ = 0;
