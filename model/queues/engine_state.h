@@ -12,6 +12,8 @@
 
 namespace cxsim::model {
 
+class Transport;
+
 struct EngineState {
     explicit EngineState(const QueueContext& c) : context(c), translator(c) {}
 
@@ -19,6 +21,7 @@ struct EngineState {
     QueueCounters counters;
     Translator translator;
     PacketSink* sink = nullptr;
+    Transport* transport = nullptr;
     QueueListener* listener = nullptr;
 
     Calendar& calendar() { return context.calendar; }

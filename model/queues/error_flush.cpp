@@ -2,6 +2,7 @@
 #include "model/queues/error_flush.h"
 
 #include "model/base/endian.h"
+#include "model/queues/qp_counters.h"
 #include "model/queues/wqe.h"
 
 #include <algorithm>
@@ -45,7 +46,13 @@ struct ErrorFlush::Direction {
     CqeOrigin origin;
     bool linked = false;
     bool striding = false;
+    const Qp* qp = nullptr;
 };
+
+void ErrorFlush::count(const Direction& direction, const WqeStatus& status, bool responder) {
+    if (direction.qp == nullptr) return;
+    count_error_cqe(state_.context.resources, *direction.qp, status, responder);
+}
 
 void ErrorFlush::begin(Sq& sq, Picoseconds at, bool by_software) {
     cancel(sq.scan);
@@ -74,7 +81,8 @@ void ErrorFlush::begin(Qp& qp, Picoseconds at, bool by_software) {
     qp.scan.by_software = by_software;
     // From SQ error to error the send side goes on where it was.
     qp.scan.send_flush_begun = before.send_flush_begun;
-    schedule(qp.scan, qp.id, qp.sq, std::max(at, qp.sq.completed_until));
+    schedule(qp.scan, qp.id, qp.sq,
+             std::max({at, qp.sq.completed_until, qp.rq.completed_until}));
 }
 
 void ErrorFlush::hurry(Sq& sq, Picoseconds at) {
@@ -85,7 +93,8 @@ void ErrorFlush::hurry(Sq& sq, Picoseconds at) {
 
 void ErrorFlush::hurry(Qp& qp, Picoseconds at) {
     qp.scan.idle_rounds = 0;
-    schedule(qp.scan, qp.id, qp.sq, std::max(at, qp.sq.completed_until));
+    schedule(qp.scan, qp.id, qp.sq,
+             std::max({at, qp.sq.completed_until, qp.rq.completed_until}));
 }
 
 void ErrorFlush::cancel(ErrorScan& scan) {
@@ -131,6 +140,7 @@ void ErrorFlush::scan(const EventArguments& arguments) {
             const std::uint32_t user_index = view.get<prm::qpc::user_index>();
             Direction send{qp->sq, qp->send_cqn, {number, 0, 0, user_index}};
             Direction receive{qp->rq, qp->receive_cqn, {number, 0, 0, user_index}};
+            send.qp = receive.qp = qp;
             const bool sends = view.get<prm::qpc::no_sq>() == 0;
             const bool receives =
                 qp->state == QpState::error && view.get<prm::qpc::rq_type>() == kRqTypeRegular;
@@ -207,6 +217,7 @@ bool ErrorFlush::flush_send(Direction& direction, ErrorScan& scan, std::uint16_t
         }
         Cqe cqe = make_error_cqe(direction.origin, status, false);
         if (completions_.push(direction.cqn, at, cqe, true)) ++state_.counters.error_cqes;
+        count(direction, status, false);
         if (!root_cause) ++state_.counters.flushed_send_wqes;
         scan.send_flush_begun = true;
         const auto left = static_cast<std::uint16_t>(producer - wq.consumer);
@@ -229,12 +240,13 @@ bool ErrorFlush::flush_receive(Direction& direction, ErrorScan& scan, std::uint1
         at += state_.context.timing.completion_write;
         direction.origin.wqe_counter = direction.linked ? wq.linked_index : wq.consumer;
         const bool first = scan.by_software && !scan.receive_flush_begun;
-        Cqe cqe = make_error_cqe(direction.origin,
-                                 first ? wqe_status::kFlushFirstReceive : wqe_status::kFlush, true);
+        const WqeStatus status = first ? wqe_status::kFlushFirstReceive : wqe_status::kFlush;
+        Cqe cqe = make_error_cqe(direction.origin, status, true);
         if (direction.striding) {
             prm::View<prm::cqe64>(cqe).set<prm::cqe64::wqe_id>(direction.origin.wqe_counter);
         }
         if (completions_.push(direction.cqn, at, cqe, true)) ++state_.counters.error_cqes;
+        count(direction, status, true);
         ++state_.counters.flushed_receive_wqes;
         scan.receive_flush_begun = true;
         if (direction.linked) wq.linked_index = next_linked(wq);

@@ -33,6 +33,7 @@ class ErrorFlush {
                      Direction* receive);
     bool flush_send(Direction& direction, ErrorScan& scan, std::uint16_t producer, bool& more);
     bool flush_receive(Direction& direction, ErrorScan& scan, std::uint16_t producer);
+    void count(const Direction& direction, const WqeStatus& status, bool responder);
     std::uint16_t next_linked(const WorkQueue& wq);
 
     EngineState& state_;

@@ -45,6 +45,9 @@ struct QueueCounters {
     std::uint64_t sends = 0;
     std::uint64_t send_bytes = 0;
     std::uint64_t tx_discards_no_link = 0;  ///< sends that ended at a port without a cable
+    std::uint64_t posted_to_transport = 0;  ///< WQEs handed over, local ones included
+    std::uint64_t transport_failures = 0;   ///< WQEs that the transport reported as failed
+    std::uint64_t stale_reports = 0;        ///< reports for queues that owe nothing
     std::uint64_t wqe_errors = 0;           ///< WQEs that put their queue into error
     std::uint64_t wqe_fetch_failures = 0;   ///< the host refused the read
     std::uint64_t unimplemented_wqes = 0;   ///< opcodes and options that are refused
@@ -58,6 +61,11 @@ struct QueueCounters {
     std::uint64_t receive_too_small = 0;    ///< dropped: longer than the WQE
     std::uint64_t receive_failures = 0;     ///< dropped: bad WQE, or the host refused
     std::uint64_t receive_fillers = 0;      ///< completions for strides left over
+
+    // Receive sides of QPs
+    std::uint64_t receives_taken = 0;      ///< WQEs given to the transport
+    std::uint64_t receives_completed = 0;  ///< of those: reported as done
+    std::uint64_t receive_limits = 0;      ///< limit events of shared queues
 
     // Error state
     std::uint64_t flushed_send_wqes = 0;

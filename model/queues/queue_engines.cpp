@@ -6,7 +6,11 @@
 #include "model/queues/engine_state.h"
 #include "model/queues/error_flush.h"
 #include "model/queues/event_queues.h"
+#include "model/queues/qp_port.h"
+#include "model/queues/qp_receives.h"
+#include "model/queues/receive_completions.h"
 #include "model/queues/receive_queues.h"
+#include "model/queues/receive_rings.h"
 #include "model/queues/send_queues.h"
 #include "model/queues/uar_pages.h"
 
@@ -20,22 +24,38 @@ struct QueueEngines::Impl {
           events(state),
           completions(state, events),
           flush(state, completions),
-          sends(state, events, completions, flush),
-          receives(state, completions, flush),
-          uars(state, events, completions, sends) {}
+          rings(state),
+          under_way(state, completions),
+          qp_receives(state, events, rings, under_way),
+          sends(state, events, completions, flush, qp_receives),
+          receives(state, completions, flush, rings, under_way),
+          qp_port(state, sends, qp_receives),
+          uars(state, events, completions, sends) {
+        under_way.set_loss(&sends);
+    }
 
     EngineState state;
     EventQueues events;
     CompletionQueues completions;
     ErrorFlush flush;
+    ReceiveRings rings;
+    ReceiveCompletions under_way;
+    QpReceives qp_receives;
     SendQueues sends;
     ReceiveQueues receives;
+    QpPort qp_port;
     UarPages uars;
 
     void clear(WorkQueue& wq, ErrorScan& scan) {
         flush.cancel(scan);
         scan = {};
         sends.clear(wq);
+    }
+    void clear(Qp& qp) {
+        sends.forget(qp);
+        qp_receives.forget(qp);
+        clear(qp.sq, qp.scan);
+        sends.clear(qp.rq);
     }
 };
 
@@ -51,6 +71,14 @@ void QueueEngines::set_packet_sink(PacketSink* sink) {
 
 void QueueEngines::set_listener(QueueListener* listener) {
     impl_->state.listener = listener;
+}
+
+void QueueEngines::set_transport(Transport* transport) {
+    impl_->state.transport = transport;
+}
+
+QpQueues& QueueEngines::qp_queues() {
+    return impl_->qp_port;
 }
 
 void QueueEngines::uar_write(Picoseconds arrival, std::uint64_t page, std::uint32_t offset,
@@ -125,10 +153,13 @@ void QueueEngines::stopped(Rq& rq) {
 void QueueEngines::qp_state_changed(Qp& qp, QpState old) {
     Impl& impl = *impl_;
     const Picoseconds now = impl.state.calendar().now();
+    if (impl.state.transport != nullptr) impl.state.transport->state_changed(qp, old);
     switch (qp.state) {
         case QpState::reset:
-            impl.clear(qp.sq, qp.scan);
-            impl.sends.clear(qp.rq);
+            impl.clear(qp);
+            break;
+        case QpState::sq_draining:
+            impl.sends.drain(qp, now);
             break;
         case QpState::error:
             if (old != QpState::error) impl.sends.entered_error(qp, now, true);
@@ -161,11 +192,14 @@ void QueueEngines::destroyed(ObjectId id) {
     } else if (id.kind == ObjectKind::sq) {
         if (Sq* sq = resources.sqs.find(id.number)) impl.clear(sq->wq, sq->scan);
     } else if (id.kind == ObjectKind::rq) {
-        if (Rq* rq = resources.rqs.find(id.number)) impl.clear(rq->wq, rq->scan);
+        if (Rq* rq = resources.rqs.find(id.number)) {
+            impl.under_way.forget(rq->wq);
+            impl.clear(rq->wq, rq->scan);
+        }
     } else if (id.kind == ObjectKind::qp) {
         if (Qp* qp = resources.qps.find(id.number)) {
-            impl.clear(qp->sq, qp->scan);
-            impl.sends.clear(qp->rq);
+            if (impl.state.transport != nullptr) impl.state.transport->destroyed(*qp);
+            impl.clear(*qp);
         }
     }
 }
@@ -199,6 +233,7 @@ void QueueEngines::refresh(Rq& rq) const {
 }
 
 void QueueEngines::refresh(Qp& qp) const {
+    if (impl_->state.transport != nullptr) impl_->state.transport->refresh(qp);
     const auto view = qp.view();
     view.set<prm::qpc::state>(qp.state);
     view.set<prm::qpc::hw_sq_wqebb_counter>(qp.sq.consumer);

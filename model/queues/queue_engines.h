@@ -15,7 +15,9 @@
 
 namespace cxsim::model {
 
+class QpQueues;
 class Translator;
+class Transport;
 
 /// Times `at` and `arrival` may lie ahead of the calendar's now(), never before it. Objects passed
 /// by reference must live in `context.resources`. An event of the calendar that finds its object
@@ -31,6 +33,11 @@ class QueueEngines {
     /// Null: SEND and LSO end at a port without a cable (checked, counted, completed).
     void set_packet_sink(PacketSink* sink);
     void set_listener(QueueListener* listener);
+    /// Null: RC and UC operations are refused, UD sends go to the packet sink. Must be set before
+    /// the first QP is in use.
+    void set_transport(Transport* transport);
+    /// What the transport asks and reports.
+    QpQueues& qp_queues();
 
     // ---- UAR pages; `page` is the UAR's number, `offset` the byte inside its 4 KiB ----
 

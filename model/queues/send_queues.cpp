@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model/queues/send_queues.h"
+#include "model/queues/send_queue.h"
+#include "model/queues/service_type.h"
 
 #include <algorithm>
 #include <array>
@@ -10,74 +11,12 @@ namespace {
 // First read of a WQE: enough for most, so that only large ones cost a second round trip.
 constexpr std::uint64_t kPrefetchBytes = 256;
 
-// qpc.st
-enum ServiceType : std::uint32_t {
-    kRc = 0x0,
-    kUc = 0x1,
-    kUd = 0x2,
-    kXrc = 0x3,
-    kDci = 0x5,
-    kQp1 = 0x8,
-    kRegUmr = 0xc,
-};
-
 constexpr std::uint32_t kSqcStateError = 3;
 constexpr std::uint32_t kRqTypeSrq = 1;  // qpc.rq_type
 constexpr std::uint32_t kEventOfQp = 0;  // qp_events.type
 constexpr std::uint32_t kEventOfSq = 2;
 
-std::uint64_t pack(const WqeControl& control) {
-    return std::uint64_t{control.index} << 16 | std::uint64_t{control.opcode} << 8 |
-           static_cast<std::uint64_t>(control.solicited);
-}
-
 }  // namespace
-
-// The two kinds of send queues seen alike; made anew for each event.
-struct SendQueues::Queue {
-    Sq* sq = nullptr;
-    Qp* qp = nullptr;
-    ObjectId id;
-    WorkQueue* wq = nullptr;
-    std::uint32_t cqn = 0;
-
-    bool running() const {
-        return sq != nullptr ? sq->state == QueueState::ready : qp->state == QpState::rts;
-    }
-    bool in_error() const {
-        return sq != nullptr ? sq->state == QueueState::error
-                             : qp->state == QpState::error || qp->state == QpState::sq_error;
-    }
-    /// Takes doorbells without running.
-    bool holds_back() const {
-        return qp != nullptr &&
-               (qp->state == QpState::sq_drained || qp->state == QpState::sq_draining);
-    }
-    std::uint32_t pd() const {
-        return sq != nullptr ? sq->view().get<prm::sqc::wq, prm::wq::pd>()
-                             : qp->view().get<prm::qpc::pd>();
-    }
-    bool reserved_lkey() const {
-        return (sq != nullptr ? sq->view().get<prm::sqc::rlky>()
-                              : qp->view().get<prm::qpc::rlky>()) != 0;
-    }
-    std::uint32_t user_index() const {
-        return sq != nullptr ? sq->view().get<prm::sqc::user_index>()
-                             : qp->view().get<prm::qpc::user_index>();
-    }
-    std::uint32_t timestamp_format() const {
-        return sq != nullptr ? sq->view().get<prm::sqc::ts_format>()
-                             : qp->view().get<prm::qpc::ts_format>();
-    }
-    std::uint32_t service_type() const { return qp->view().get<prm::qpc::st>(); }
-    std::uint64_t ring_bytes() const { return std::uint64_t{wq->entries()} << wq->log_stride; }
-    std::uint16_t outstanding() const {
-        return static_cast<std::uint16_t>(wq->producer - wq->consumer);
-    }
-    EventArguments arguments(EngineState& state, std::uint64_t c = 0) const {
-        return {static_cast<std::uint64_t>(id.kind) << 32 | id.number, state.tag(wq->tag), c};
-    }
-};
 
 bool SendQueues::find(std::uint32_t number, Queue& queue) const {
     Resources& resources = state_.context.resources;
@@ -169,7 +108,7 @@ void SendQueues::clear(WorkQueue& wq) {
 }
 
 void SendQueues::kick(Queue& queue, Picoseconds at) {
-    if (queue.wq->active || queue.outstanding() == 0) return;
+    if (queue.wq->active || queue.outstanding() == 0 || held_back(queue)) return;
     queue.wq->active = true;
     queue.wq->event = state_.calendar().schedule<&SendQueues::fetch>(state_.not_before_now(at),
                                                                      this, queue.arguments(state_));
@@ -280,25 +219,45 @@ void SendQueues::execute(const EventArguments& arguments) {
     SendOutcome outcome{now, wqe_status::kBadWqe, now};
     if (control.index == wq.consumer && control.queue == queue.id.number && control.segments != 0 &&
         control.blocks() <= queue.outstanding()) {
+        if (over_transport(queue)) {
+            execute_over_transport(queue, now, control);
+            return;
+        }
         outcome = dispatch(queue, now, control, std::span(wq.fetched).first(control.bytes()));
     }
     if (!outcome.status.ok()) {
-        fail(queue, outcome.finish, outcome.status);
+        fail_in_turn(queue, outcome.finish, outcome.status);
         return;
     }
-    const auto used = static_cast<std::ptrdiff_t>(control.blocks() * kBasicBlockBytes);
-    wq.fetched.erase(wq.fetched.begin(), wq.fetched.begin() + used);
-    wq.consumer = static_cast<std::uint16_t>(wq.consumer + control.blocks());
+    step(queue, control);
     if (control.signaled) {
-        wq.completed_until =
-            std::max(wq.completed_until, outcome.finish + state_.context.timing.completion_write);
-        wq.completions.push_back(state_.calendar().schedule<&SendQueues::complete>(
-            wq.completed_until, this, queue.arguments(state_, pack(control))));
+        complete_at(queue, outcome.finish,
+                    {control.index, control.opcode, true, control.solicited, 0});
     }
     // A registration must be in force for what follows it; sends overlap.
     next(queue, control.opcode == static_cast<std::uint8_t>(WqeOpcode::umr)
                     ? outcome.finish
                     : std::max(now, outcome.room));
+}
+
+// The WQE at the consumer index has been dealt with.
+void SendQueues::step(Queue& queue, const WqeControl& control) {
+    WorkQueue& wq = *queue.wq;
+    const auto used = static_cast<std::ptrdiff_t>(control.blocks() * kBasicBlockBytes);
+    wq.fetched.erase(wq.fetched.begin(), wq.fetched.begin() + used);
+    wq.consumer = static_cast<std::uint16_t>(wq.consumer + control.blocks());
+}
+
+// Completions keep the order of the work, whatever its times.
+void SendQueues::complete_at(Queue& queue, Picoseconds at, const SendDone& done) {
+    WorkQueue& wq = *queue.wq;
+    wq.completed_until =
+        std::max(wq.completed_until, at + state_.context.timing.completion_write);
+    const std::uint64_t packed =
+        std::uint64_t{done.byte_count} << 32 | std::uint64_t{done.wqe_index} << 16 |
+        std::uint64_t{done.opcode} << 8 | static_cast<std::uint64_t>(done.solicited);
+    wq.completions.push_back(state_.calendar().schedule<&SendQueues::complete>(
+        state_.not_before_now(wq.completed_until), this, queue.arguments(state_, packed)));
 }
 
 // Goes on with the next WQE: at once if it was read together with this one.
@@ -346,12 +305,13 @@ SendOutcome SendQueues::dispatch(Queue& queue, Picoseconds at, const WqeControl&
             return {at, wqe_status::kSuccess, at};
         case WqeOpcode::umr: {
             const bool allowed = is_sq ? queue.sq->view().get<prm::sqc::reg_umr>() != 0
-                                       : type == kRc || type == kUc || type == kXrc ||
-                                             type == kDci || type == kRegUmr;
+                                       : type == service::kRc || type == service::kUc || type == service::kXrc ||
+                                             type == service::kDci || type == service::kRegUmr;
             if (!allowed) break;
             const UmrOutcome outcome = umr_.execute(
                 at, control, wqe,
-                {queue.id.number, queue.pd(), type == kRegUmr && !is_sq, queue.reserved_lkey()});
+                {queue.id.number, queue.pd(), type == service::kRegUmr && !is_sq,
+                 queue.reserved_lkey()});
             ++(outcome.status.ok() ? state_.counters.umrs : state_.counters.umr_refused);
             return {outcome.finish, outcome.status, at};
         }
@@ -363,7 +323,7 @@ SendOutcome SendQueues::dispatch(Queue& queue, Picoseconds at, const WqeControl&
         case WqeOpcode::lso: {
             const bool immediate =
                 control.opcode == static_cast<std::uint8_t>(WqeOpcode::send_immediate);
-            if (is_sq ? immediate : type != kUd && type != kQp1) break;
+            if (is_sq ? immediate : type != service::kUd && type != service::kQp1) break;
             return send_.execute(at, control, wqe, requester(queue));
         }
         default:
@@ -381,7 +341,8 @@ void SendQueues::complete(const EventArguments& arguments) {
     const Picoseconds now = state_.calendar().now();
     const CqeOrigin origin{queue.id.number, static_cast<std::uint16_t>(arguments.c >> 16),
                            static_cast<std::uint8_t>(arguments.c >> 8), queue.user_index()};
-    Cqe cqe = make_send_cqe(origin, completions_.timestamp(now, queue.timestamp_format()));
+    Cqe cqe = make_send_cqe(origin, completions_.timestamp(now, queue.timestamp_format()),
+                            static_cast<std::uint32_t>(arguments.c >> 32));
     if (completions_.push(queue.cqn, now, cqe, (arguments.c & 1) != 0)) return;
     const Cq* cq = state_.context.resources.cqs.find(queue.cqn);
     if ((cq == nullptr || cq->error) && queue.running()) catastrophe(queue, now);
@@ -398,12 +359,16 @@ void SendQueues::fail(Queue& queue, Picoseconds at, const WqeStatus& status) {
 
 // No completion can tell: the queue's own memory or its CQ is unusable.
 void SendQueues::catastrophe(Queue& queue, Picoseconds at) {
+    post_event(queue.id, at, prm::EventType::WQ_CATAS_ERROR);
+    enter_error(queue, at);
+}
+
+void SendQueues::post_event(ObjectId id, Picoseconds at, prm::EventType type) {
     std::array<std::byte, prm::qp_events::kBytes> data{};
     const prm::View<prm::qp_events> event(data);
-    event.set<prm::qp_events::type>(queue.sq != nullptr ? kEventOfSq : kEventOfQp);
-    event.set<prm::qp_events::qpn_rqn_sqn>(queue.id.number);
-    events_.post_event(at, prm::EventType::WQ_CATAS_ERROR, 0, data);
-    enter_error(queue, at);
+    event.set<prm::qp_events::type>(id.kind == ObjectKind::sq ? kEventOfSq : kEventOfQp);
+    event.set<prm::qp_events::qpn_rqn_sqn>(id.number);
+    events_.post_event(at, type, 0, data);
 }
 
 void SendQueues::enter_error(Queue& queue, Picoseconds at) {
@@ -413,21 +378,25 @@ void SendQueues::enter_error(Queue& queue, Picoseconds at) {
         flush_.begin(*queue.sq, at, false);
         return;
     }
-    // IBTA: a send error stops only the send side of unconnected services.
+    // IBTA: a send error stops only the send side of services without acknowledgements.
     const std::uint32_t type = queue.service_type();
-    const bool send_side_only = type == kUd || type == kUc || type == kQp1;
-    queue.qp->state = send_side_only ? QpState::sq_error : QpState::error;
-    queue.qp->view().set<prm::qpc::state>(queue.qp->state);
-    entered_error(*queue.qp, at, false);
+    const bool send_side_only = service::is_datagram(type) || type == service::kUc;
+    move_to_error(*queue.qp, at, send_side_only ? QpState::sq_error : QpState::error);
+}
+
+void SendQueues::move_to_error(Qp& qp, Picoseconds at, QpState state) {
+    const QpState old = qp.state;
+    qp.state = state;
+    qp.view().set<prm::qpc::state>(state);
+    if (state_.transport != nullptr) state_.transport->state_changed(qp, old);
+    entered_error(qp, at, false);
 }
 
 void SendQueues::entered_error(Qp& qp, Picoseconds at, bool by_software) {
+    abandon(qp);
+    if (qp.state == QpState::error) at = receives_.abandon(qp, at, by_software);
     if (qp.state == QpState::error && qp.view().get<prm::qpc::rq_type>() == kRqTypeSrq) {
-        std::array<std::byte, prm::qp_events::kBytes> data{};
-        const prm::View<prm::qp_events> event(data);
-        event.set<prm::qp_events::type>(kEventOfQp);
-        event.set<prm::qp_events::qpn_rqn_sqn>(qp.id.number);
-        events_.post_event(at, prm::EventType::SRQ_LAST_WQE, 0, data);
+        post_event(qp.id, at, prm::EventType::SRQ_LAST_WQE);
     }
     flush_.begin(qp, at, by_software);
 }

@@ -6,10 +6,9 @@ namespace {
 
 constexpr std::size_t kInlineStart = 14;  // inlined headers start inside the Ethernet segment
 constexpr std::size_t kInlineStartBytes = 2;
-constexpr std::uint64_t kMaxMessageBytes = std::uint64_t{1} << 31;
 
-std::size_t round_to_segment(std::size_t bytes) {
-    return (bytes + kSegmentBytes - 1) / kSegmentBytes * kSegmentBytes;
+DescriptorOwner owner_of(const SendRequester& requester) {
+    return {requester.queue.number, requester.pd, requester.reserved_lkey, Access::local_read};
 }
 
 }  // namespace
@@ -34,12 +33,11 @@ SendOutcome SendExecutor::execute_multi(Picoseconds at, const WqeControl& contro
     request.wqe = wqe;
     SendOutcome all{at, wqe_status::kSuccess, at};
     while (offset < wqe.size()) {
-        pieces_.clear();
-        payload_bytes_ = 0;
-        const WqeStatus status = gather_segment(wqe, offset, requester);
+        gatherer_.clear();
+        const WqeStatus status = gatherer_.append(wqe, offset, owner_of(requester));
         if (!status.ok()) return {all.finish, status, all.room};
-        request.payload = pieces_;
-        request.payload_bytes = payload_bytes_;
+        request.payload = gatherer_.pieces();
+        request.payload_bytes = gatherer_.bytes();
         const SendOutcome one = emit(at, request);
         all.finish = std::max(all.finish, one.finish);
         all.room = std::max(all.room, one.room);
@@ -94,69 +92,11 @@ WqeStatus SendExecutor::parse(const WqeControl& control, std::span<const std::by
         offset += prm::wqe_eth_seg::kBytes;
         if (inlined > kInlineStartBytes) offset += round_to_segment(inlined - kInlineStartBytes);
     }
-    const WqeStatus status = gather(wqe, offset, requester);
-    request.payload = pieces_;
-    request.payload_bytes = payload_bytes_;
+    gatherer_.clear();
+    const WqeStatus status = gatherer_.append_all(wqe, offset, owner_of(requester));
+    request.payload = gatherer_.pieces();
+    request.payload_bytes = gatherer_.bytes();
     return status;
-}
-
-WqeStatus SendExecutor::gather(std::span<const std::byte> wqe, std::size_t offset,
-                               const SendRequester& requester) {
-    pieces_.clear();
-    payload_bytes_ = 0;
-    while (offset < wqe.size()) {
-        const WqeStatus status = gather_segment(wqe, offset, requester);
-        if (!status.ok()) return status;
-    }
-    return wqe_status::kSuccess;
-}
-
-WqeStatus SendExecutor::gather_segment(std::span<const std::byte> wqe, std::size_t& offset,
-                                       const SendRequester& requester) {
-    const auto segment = wqe.subspan(offset);
-    const prm::ConstView<prm::wqe_inline_seg> head(segment);
-    if (head.get<prm::wqe_inline_seg::is_inline>() == 0) {
-        if (segment.size() < prm::wqe_data_seg::kBytes) return wqe_status::kBadWqe;
-        offset += prm::wqe_data_seg::kBytes;
-        return gather_pointer(segment, requester);
-    }
-    const std::size_t bytes = head.get<prm::wqe_inline_seg::byte_count>();
-    if (prm::wqe_inline_seg::kBytes + bytes > segment.size()) return wqe_status::kBadWqe;
-    if (bytes != 0) {
-        PayloadPiece piece;
-        piece.bytes = bytes;
-        piece.wqe_offset = static_cast<std::uint32_t>(offset + prm::wqe_inline_seg::kBytes);
-        piece.in_wqe = true;
-        pieces_.push_back(piece);
-        payload_bytes_ += bytes;
-    }
-    offset += round_to_segment(prm::wqe_inline_seg::kBytes + bytes);
-    return wqe_status::kSuccess;
-}
-
-WqeStatus SendExecutor::gather_pointer(std::span<const std::byte> segment,
-                                       const SendRequester& requester) {
-    const prm::ConstView<prm::wqe_data_seg> data(segment);
-    TranslationRequest request;
-    request.key = data.get<prm::wqe_data_seg::lkey>();
-    request.pd = requester.pd;
-    request.queue_number = requester.queue.number;
-    request.address = data.get<prm::wqe_data_seg::addr>();
-    request.bytes = data.get<prm::wqe_data_seg::byte_count>();
-    request.reserved_lkey = requester.reserved_lkey;
-    ranges_.clear();
-    const TranslationError error = state_.translator.translate(request, ranges_);
-    if (error != TranslationError::none) return protection_status(error);
-    for (const HostRange& range : ranges_) {
-        PayloadPiece piece;
-        piece.address = range.address;
-        piece.bytes = range.bytes;
-        piece.zeros = range.zeros;
-        pieces_.push_back(piece);
-    }
-    payload_bytes_ += request.bytes;
-    if (payload_bytes_ > kMaxMessageBytes) return wqe_status::kMessageTooLong;
-    return wqe_status::kSuccess;
 }
 
 }  // namespace cxsim::model

@@ -3,11 +3,11 @@
 #pragma once
 
 #include "model/queues/engine_state.h"
+#include "model/queues/gather.h"
 #include "model/queues/wqe.h"
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
 namespace cxsim::model {
 
@@ -24,7 +24,7 @@ struct SendRequester {
 
 class SendExecutor {
   public:
-    explicit SendExecutor(EngineState& state) : state_(state) {}
+    explicit SendExecutor(EngineState& state) : state_(state), gatherer_(state) {}
 
     /// Checks all descriptors, then hands the message to the packet sink, or counts it as lost at
     /// a port without a cable.
@@ -39,16 +39,9 @@ class SendExecutor {
     SendOutcome emit(Picoseconds at, const SendRequest& request);
     WqeStatus parse(const WqeControl& control, std::span<const std::byte> wqe,
                     const SendRequester& requester, SendRequest& request);
-    WqeStatus gather(std::span<const std::byte> wqe, std::size_t offset,
-                     const SendRequester& requester);
-    WqeStatus gather_segment(std::span<const std::byte> wqe, std::size_t& offset,
-                             const SendRequester& requester);
-    WqeStatus gather_pointer(std::span<const std::byte> segment, const SendRequester& requester);
 
     EngineState& state_;
-    std::vector<PayloadPiece> pieces_;  // reused
-    std::vector<HostRange> ranges_;     // reused
-    std::uint64_t payload_bytes_ = 0;
+    Gatherer gatherer_;
 };
 
 }  // namespace cxsim::model

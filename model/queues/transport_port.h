@@ -35,7 +35,7 @@ struct QpSend {
     /// The queue has executed it itself (NOP, UMR, local invalidate): it only waits for its turn
     /// among the completions and is done at `local_finish` at the earliest.
     bool local = false;
-    Picoseconds local_finish;
+    Picoseconds local_finish{};
     // RDMA and atomic operations; keys and addresses belong to the peer.
     std::uint64_t remote_address = 0;
     std::uint32_t remote_key = 0;
@@ -45,11 +45,11 @@ struct QpSend {
     std::uint64_t compare_mask = ~std::uint64_t{0};
     std::uint32_t atomic_bytes = 8;
     /// Of a datagram: base_av or the whole av, as the WQE has it.
-    std::span<const std::byte> address_vector;
+    std::span<const std::byte> address_vector{};
     /// All bytes of the WQE; pieces that are `in_wqe` point into them.
-    std::span<const std::byte> wqe;
+    std::span<const std::byte> wqe{};
     /// What is sent; of READ and atomics where the answer goes.
-    std::span<const PayloadPiece> payload;
+    std::span<const PayloadPiece> payload{};
     std::uint64_t payload_bytes = 0;
 };
 
@@ -66,8 +66,11 @@ struct SendDone {
 struct PostedReceive {
     std::uint16_t wqe_index = 0;
     std::uint32_t shared_number = 0;  ///< SRQ or RMP it came from; 0: the QP's own queue
-    std::uint64_t bytes = 0;          ///< what it holds
-    std::vector<HostRange> ranges;    ///< reused
+    std::uint64_t bytes = 0;          ///< what it holds, all of it
+    std::vector<HostRange> ranges;    ///< reused; zeros: bytes vanish
+    /// Set before the call where the message's length is known: memory behind it is neither
+    /// checked nor listed in `ranges`.
+    std::uint64_t needed = ~std::uint64_t{0};
 };
 
 /// A message that was received, or an RDMA WRITE with immediate.
@@ -124,7 +127,9 @@ class QpQueues {
 
     // ---- Counters ----
 
-    /// Adds to a counter of the QP's set; `name` is query_q_counter_out's field.
+    /// Adds to a counter of the QP's set; `name` is query_q_counter_out's field. The queues count
+    /// what they see themselves: out_of_buffer, and of every error CQE its syndrome's counter,
+    /// req/resp_cqe_error and req/resp_cqe_flush_error.
     virtual void count(Qp& qp, std::string_view name, std::uint64_t n) = 0;
 };
 

@@ -170,6 +170,33 @@ UmrOutcome UmrExecutor::execute(Picoseconds at, const WqeControl& control,
     return outcome;
 }
 
+WqeStatus UmrExecutor::invalidate(const WqeControl& control, const UmrRequester& requester) {
+    Mkey* mkey = state_.translator.find(control.immediate);
+    if (mkey == nullptr) return wqe_status::kBadLkey;
+    const auto mkc = mkey->view();
+    if (mkc.get<prm::mkc::pd>() != requester.pd) return wqe_status::kBadLkey;
+    if (mkc.get<prm::mkc::umr_en>() == 0 || mkc.get<prm::mkc::free>() != 0) {
+        return wqe_status::kUmrCheckFailed;
+    }
+    mkc.set<prm::mkc::free>(1U);
+    return wqe_status::kSuccess;
+}
+
+bool invalidate_remotely(const Translator& translator, std::uint32_t key, std::uint32_t pd,
+                         std::uint32_t queue) {
+    constexpr std::uint32_t kAnyQueue = 0xffffff;
+    Mkey* mkey = translator.find(key);
+    if (mkey == nullptr) return false;
+    const auto mkc = mkey->view();
+    const auto bound_to = mkc.get<prm::mkc::qpn>();
+    if (mkc.get<prm::mkc::free>() != 0 || mkc.get<prm::mkc::en_rinval>() == 0 ||
+        mkc.get<prm::mkc::pd>() != pd || (bound_to != kAnyQueue && bound_to != queue)) {
+        return false;
+    }
+    mkc.set<prm::mkc::free>(1U);
+    return true;
+}
+
 // `segments` is what follows the mkey segment: the entries themselves, or a pointer to them.
 UmrOutcome UmrExecutor::load_translations(Picoseconds at, Mkey& mkey, std::uint64_t offset,
                                           std::uint64_t bytes, bool is_inline,

@@ -33,6 +33,9 @@ class UmrExecutor {
     UmrOutcome execute(Picoseconds at, const WqeControl& control, std::span<const std::byte> wqe,
                        const UmrRequester& requester);
 
+    /// The WQE of one segment that frees the mkey named in its immediate.
+    WqeStatus invalidate(const WqeControl& control, const UmrRequester& requester);
+
   private:
     UmrOutcome load_translations(Picoseconds at, Mkey& mkey, std::uint64_t offset,
                                  std::uint64_t bytes, bool is_inline,
@@ -42,5 +45,10 @@ class UmrExecutor {
     EngineState& state_;
     std::vector<HostRange> ranges_;  // reused
 };
+
+/// What a SEND with invalidate asks at the receiver: the key must live, belong to the domain (and
+/// be bound to the QP, if to any) and allow remote invalidation. Frees it; false: not allowed.
+bool invalidate_remotely(const Translator& translator, std::uint32_t key, std::uint32_t pd,
+                         std::uint32_t queue);
 
 }  // namespace cxsim::model

@@ -27,10 +27,11 @@ WqeStatus protection_status(TranslationError error) {
     }
 }
 
-Cqe make_send_cqe(const CqeOrigin& origin, std::uint64_t timestamp) {
+Cqe make_send_cqe(const CqeOrigin& origin, std::uint64_t timestamp, std::uint32_t count) {
     Cqe bytes{};
     const prm::View<prm::cqe64> cqe(bytes);
     cqe.set<prm::cqe64::srqn>(user_index(origin));
+    cqe.set<prm::cqe64::byte_cnt>(count);
     cqe.set<prm::cqe64::timestamp>(timestamp);
     cqe.set<prm::cqe64::send_opcode>(origin.opcode);
     cqe.set<prm::cqe64::qpn>(origin.queue);

@@ -25,6 +25,11 @@ enum class WqeOpcode : std::uint8_t {
     send_immediate = 0x0b,
     lso = 0x0e,
     rdma_read = 0x10,
+    atomic_compare_swap = 0x11,
+    atomic_fetch_add = 0x12,
+    atomic_masked_compare_swap = 0x14,
+    atomic_masked_fetch_add = 0x15,
+    local_invalidate = 0x1b,
     umr = 0x25,
     enhanced_multi_packet_send = 0x29,
 };
@@ -34,10 +39,15 @@ namespace wqe_status {
 inline constexpr WqeStatus kSuccess{};
 inline constexpr WqeStatus kNoInlineHeader{0x01, 0x68, 0x60, 0x10};  ///< local length
 inline constexpr WqeStatus kMessageTooLong{0x01, 0x00, 0x00, 0x00};  ///< vendor value not known
+inline constexpr WqeStatus kAtomicLength{0x01, 0x00, 0x00, 0x00};    ///< the same
 inline constexpr WqeStatus kBadWqe{0x02, 0x68, 0x86, 0x00};          ///< local QP operation
 inline constexpr WqeStatus kBadLkey{0x04, 0x52, 0x92, 0x00};         ///< local protection
 inline constexpr WqeStatus kOutsideRegion{0x04, 0x53, 0x9d, 0x00};
 inline constexpr WqeStatus kGatherFailed{0x04, 0x51, 0x02, 0x00};
+/// Where the answer to a READ or atomic should go is not writable, or ends too early.
+inline constexpr WqeStatus kBadScatter{0x04, 0x33, 0x9d, 0x00};
+/// A receive WQE whose memory does not serve.
+inline constexpr WqeStatus kBadReceiveScatter{0x04, 0x32, 0x93, 0x00};
 inline constexpr WqeStatus kUmrTooLarge{0x06, 0x78, 0x0f, 0x00};  ///< memory window bind
 inline constexpr WqeStatus kUmrListUnreadable{0x06, 0x25, 0x00, 0x00};
 /// Free bit not as the WQE's check asks. The vendor syndrome of cards is not known.
@@ -60,6 +70,7 @@ struct WqeControl {
     std::uint32_t segments = 0;  ///< ds
     bool signaled = false;       ///< a CQE also on success
     bool solicited = false;      ///< that CQE asks for an EQE ("CQ update and EQE")
+    bool solicits_peer = false;  ///< se: the receiver's completion is a solicited one
     std::uint32_t immediate = 0;
 
     std::uint32_t bytes() const { return segments * kSegmentBytes; }
@@ -80,6 +91,7 @@ inline WqeControl decode_control(std::span<const std::byte> wqe) {
     c.segments = ctrl.get<prm::wqe_ctrl_seg::ds>();
     c.signaled = (ctrl.get<prm::wqe_ctrl_seg::ce>() & 2) != 0;
     c.solicited = ctrl.get<prm::wqe_ctrl_seg::ce>() == 3;
+    c.solicits_peer = ctrl.get<prm::wqe_ctrl_seg::se>() != 0;
     c.immediate = ctrl.get<prm::wqe_ctrl_seg::imm>();
     return c;
 }
@@ -96,8 +108,8 @@ struct CqeOrigin {
 
 using Cqe = std::array<std::byte, 64>;
 
-/// A requester's CQE of success (opcode 0).
-Cqe make_send_cqe(const CqeOrigin& origin, std::uint64_t timestamp);
+/// A requester's CQE of success (opcode 0). `bytes`: of READ and atomics, what came.
+Cqe make_send_cqe(const CqeOrigin& origin, std::uint64_t timestamp, std::uint32_t bytes = 0);
 /// A CQE of error: opcode 13 for a requester, 14 for a responder.
 Cqe make_error_cqe(const CqeOrigin& origin, const WqeStatus& status, bool responder);
 
