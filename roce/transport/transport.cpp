@@ -18,6 +18,7 @@ constexpr std::uint32_t kMulticastQp = 0xff'ffff;
 constexpr std::uint16_t kPkeyMask = 0x7fff;
 constexpr std::uint16_t kFullMember = 0x8000;
 constexpr std::uint32_t kSharedReceive = 1;  // qpc.rq_type
+constexpr model::BitsPerSecond kFastestPort{400'000'000'000};  // until a link is up
 constexpr std::uint32_t kManagementKey = 0x8001'0000;
 
 bool has_transport(std::uint32_t service) {
@@ -46,7 +47,7 @@ Transport::Transport(const TransportSetup& setup)
                    message_stage_,  packet_stage_,     atomic_stage_,  setup_.synthetic},
       requester_(environment_, *this, setup_.addresses),
       responder_(environment_, *this),
-      reaction_points_(setup_.congestion, setup_.port_rate),
+      reaction_points_(setup_.congestion, kFastestPort),
       notification_point_(setup_.congestion) {}
 
 Transport::~Transport() {
@@ -112,6 +113,10 @@ void Transport::take_attributes(Connection& connection) {
         if (const auto path = path_of(context.nested<qpc::primary_address_path>(),
                                       connection.number, a.remote_qp, setup_.addresses)) {
             connection.path = *path;
+        }
+        const model::PortStatus link = setup_.link.status();
+        if (link.up && link.rate != reaction_points_.port_rate()) {
+            reaction_points_.set_port_rate(setup_.calendar.now(), link.rate);
         }
         const unsigned priority = connection.path.description().priority;
         if (connection.rate == nullptr) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "model/ports/congestion_control.h"
+#include "model/ports/port_control.h"
 #include "model/resources/resources.h"
 #include "roce/congestion/notification_point.h"
 #include "roce/congestion/reaction_point.h"
@@ -33,7 +34,7 @@ struct TransportSetup {
     /// Takes the frames that are not the transport's.
     model::FrameReceiver& ethernet;
     model::CongestionControl& congestion;
-    model::BitsPerSecond port_rate;
+    const model::PortControl& link;
     TransportTiming timing;
     bool synthetic = false;  ///< see Environment
 };
@@ -56,11 +57,6 @@ class Transport final : public model::Transport,
 
     // From the port.
     model::Picoseconds receive(model::Picoseconds at, model::FramePtr frame) override;
-
-    /// The link came up with another speed: no flow is faster.
-    void set_port_rate(model::BitsPerSecond rate) {
-        reaction_points_.set_port_rate(setup_.calendar.now(), rate);
-    }
 
     const TransportCounters& counters() const { return counters_; }
     std::size_t connections() const { return connections_.size(); }
