@@ -137,6 +137,8 @@ class FakeQpQueues final : public model::QpQueues {
     bool invalidate_allowed = true;
     /// Called from within send_room(): the queue brings more.
     std::function<void()> on_room;
+    /// Called where the QP goes into error by what the responder reports, if set.
+    std::function<void()> stop;
 
     void post_receive(std::uint16_t index, std::uint64_t host, std::uint64_t bytes,
                       std::uint32_t shared_number = 0) {
@@ -165,7 +167,10 @@ class FakeQpQueues final : public model::QpQueues {
     }
     model::ReceiveVerdict take_receive(model::Qp&, model::Picoseconds& at,
                                        model::PostedReceive& into) override {
-        if (posted.empty()) return empty_verdict;
+        if (posted.empty()) {
+            if (empty_verdict == model::ReceiveVerdict::failed && stop) stop();
+            return empty_verdict;
+        }
         at += receive_fetch;
         const model::PostedReceive& next = posted.front();
         into.wqe_index = next.wqe_index;
@@ -183,9 +188,11 @@ class FakeQpQueues final : public model::QpQueues {
     void receive_failed(model::Qp&, model::Picoseconds at, const model::PostedReceive& receive,
                         const model::WqeStatus& status) override {
         receive_failures.push_back({at, receive.wqe_index, status});
+        if (stop) stop();
     }
     void responder_error(model::Qp&, model::Picoseconds at, prm::EventType type) override {
         events.push_back({at, type, true});
+        if (stop) stop();
     }
     void event(model::Qp&, model::Picoseconds at, prm::EventType type) override {
         events.push_back({at, type, false});
@@ -251,9 +258,11 @@ class RecordingOutput final : public roce::PacketOutput {
     model::Picoseconds busy_until;
     std::function<void(const Record&)> on_packet;
 
-    void transmit(model::Picoseconds ready, const roce::Path&, model::FramePtr frame) override {
+    void transmit(model::Picoseconds ready, const roce::Path& path,
+                  model::FramePtr frame) override {
         ++count;
         if (!keep && !on_packet) return;
+        roce::seal(*frame, path);
         Record record;
         record.ready = ready;
         record.parsed = roce::parse(*frame, record.packet);
