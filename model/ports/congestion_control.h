@@ -19,8 +19,8 @@ enum class GainReading : std::uint8_t {
 
 /// The sender's side. Defaults of real cards; units as the PRM has them.
 struct ReactionPointSettings {
-    bool clamp_tgt_rate = false;                ///< every decrease starts from the current rate
-    bool clamp_tgt_rate_after_time_inc = true;  ///< ... if the timer raised the rate before
+    bool clamp_tgt_rate = false;                ///< a decrease makes the rate before it the target
+    bool clamp_tgt_rate_after_time_inc = true;  ///< ... if the timer raised it, not only bytes
     std::uint32_t rpg_time_reset = 300;         ///< us between increases; 0: no timer
     std::uint32_t rpg_byte_reset = 32767;       ///< bytes between increases; 0: no counter
     std::uint32_t rpg_threshold = 1;            ///< increases of fast recovery
@@ -113,9 +113,7 @@ struct CongestionControl {
         if (flows != nullptr) flows->changed(now);
     }
     /// What QUERY_CONG_STATISTICS clears: the counters of slow restart are the Q counters'.
-    void clear_statistics() {
-        cnps_handled = cnps_ignored = cnps_sent = ecn_marked_packets = 0;
-    }
+    void clear_statistics() { cnps_handled = cnps_ignored = cnps_sent = ecn_marked_packets = 0; }
 };
 
 }  // namespace cxsim::model

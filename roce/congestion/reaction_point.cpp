@@ -216,7 +216,8 @@ void ReactionPoint::decrease(Picoseconds at) {
     update_alpha(at);
     drain(at);
     const model::ReactionPointSettings& set = settings();
-    const bool raised = set.clamp_tgt_rate_after_time_inc && time_stage_ > 0;
+    // As 802.1Qau has it for the byte counter; the parameter adds the timer.
+    const bool raised = byte_stage_ > 0 || (set.clamp_tgt_rate_after_time_inc && time_stage_ > 0);
     if (set.clamp_tgt_rate || raised) target_ = current_;
     const double part = alpha() * kUnits / static_cast<double>(1U << set.rpg_gd);
     const double kept = std::max(1 - part, set.rpg_min_dec_fac / 100.0);

@@ -102,7 +102,8 @@ class NaiveReactionPoint {
         flowed_to = std::max(flowed_to, time);
     }
     void lower(std::int64_t time) {
-        if (s.clamp_tgt_rate || (s.clamp_tgt_rate_after_time_inc && timer_count > 0)) target = rate;
+        const bool by_timer = s.clamp_tgt_rate_after_time_inc && timer_count > 0;
+        if (s.clamp_tgt_rate || by_timer || byte_count > 0) target = rate;
         const double taken = alpha * 1024 / std::pow(2.0, s.rpg_gd);
         rate = std::max(bottom(), rate * std::max(1 - taken, s.rpg_min_dec_fac / 100.0));
         timer_count = byte_count = 0;
