@@ -28,9 +28,12 @@ constexpr std::uint32_t kInlineData32 = 1;
 // The CQE's number of the network layer.
 std::uint32_t network_type(NetworkKind kind) {
     switch (kind) {
-        case NetworkKind::roce_v1: return 0;
-        case NetworkKind::roce_v2_ipv6: return 1;
-        case NetworkKind::roce_v2_ipv4: return 2;
+        case NetworkKind::roce_v1:
+            return 0;
+        case NetworkKind::roce_v2_ipv6:
+            return 1;
+        case NetworkKind::roce_v2_ipv4:
+            return 2;
     }
     return 0;
 }

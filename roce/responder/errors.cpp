@@ -43,8 +43,10 @@ void Responder::refuse(Connection& connection, Picoseconds at, NakCode code) {
         ++environment_.counters.dropped_request;
         return;
     }
-    // The queues count what ends in a completion.
-    if (!state.holds_receive) environment_.queues.count(connection.qp, fault.counter, 1);
+    // The queues count by the syndromes of completions, which have none for the peer's faults.
+    if (!state.holds_receive || code != NakCode::remote_operational_error) {
+        environment_.queues.count(connection.qp, fault.counter, 1);
+    }
     state.failure = {.pending = true,
                      .on_receive = state.holds_receive,
                      .status = {.syndrome = fault.syndrome},
@@ -55,6 +57,9 @@ void Responder::refuse(Connection& connection, Picoseconds at, NakCode code) {
 /// The message does not go into the receive that was taken for it.
 void Responder::refuse_receive(Connection& connection, Picoseconds at, NakCode code,
                                std::uint8_t syndrome) {
+    if (code == NakCode::remote_access_error) {
+        environment_.queues.count(connection.qp, fault_of(code).counter, 1);
+    }
     connection.responder.failure = {
         .pending = true, .on_receive = true, .status = {.syndrome = syndrome}};
     fail(connection, at, code);

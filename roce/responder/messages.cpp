@@ -97,8 +97,7 @@ bool Responder::fits(Connection& connection, Picoseconds at, const ReceivedPacke
     const OperationTraits traits = packet.headers.traits();
     bool good = length_fits(traits, packet.payload_bytes, connection.attributes.mtu);
     if (good && traits.write) {
-        const std::uint64_t announced =
-            traits.first ? packet.headers.dma_bytes : state.write_bytes;
+        const std::uint64_t announced = traits.first ? packet.headers.dma_bytes : state.write_bytes;
         const std::uint64_t end = (traits.first ? 0 : state.received) + packet.payload_bytes;
         good = traits.last ? end == announced : end < announced;
     }
@@ -107,8 +106,7 @@ bool Responder::fits(Connection& connection, Picoseconds at, const ReceivedPacke
 }
 
 /// Takes a receive unless one is held. Without: RC asks for another try, UC drops the message.
-bool Responder::has_receive(Connection& connection, Picoseconds at,
-                            const ReceivedPacket& packet) {
+bool Responder::has_receive(Connection& connection, Picoseconds at, const ReceivedPacket& packet) {
     ResponderState& state = connection.responder;
     const std::uint64_t needed = needed_bytes(packet.headers.traits(), packet.payload_bytes);
     switch (take_receive(connection, at, needed)) {
@@ -194,8 +192,7 @@ bool Responder::store(Connection& connection, Picoseconds at, const ReceivedPack
 bool Responder::in_completion(const Connection& connection, const ReceivedPacket& packet) const {
     const OperationTraits traits = packet.headers.traits();
     return traits.send && traits.first && traits.last && !packet.payload.empty() &&
-           connection.service != WireService::ud &&
-           packet.payload.size() == packet.payload_bytes &&
+           connection.service != WireService::ud && packet.payload.size() == packet.payload_bytes &&
            packet.payload_bytes <=
                std::min<std::uint32_t>(kInlineBytes, connection.attributes.receive_in_cqe);
 }
@@ -214,8 +211,8 @@ bool Responder::finish(Connection& connection, Picoseconds at, const ReceivedPac
     return true;
 }
 
-void Responder::complete(Connection& connection, const ReceivedPacket& packet,
-                         std::uint32_t bytes, bool network_header) {
+void Responder::complete(Connection& connection, const ReceivedPacket& packet, std::uint32_t bytes,
+                         bool network_header) {
     ResponderState& state = connection.responder;
     std::array<std::byte, 64> cqe{};
     const bool datagram = connection.service == WireService::ud;
@@ -260,9 +257,8 @@ void Responder::datagram(Connection& connection, Picoseconds at, const ReceivedP
     if (packet.payload.size() == packet.payload_bytes) {
         const std::array<std::byte, kGrhBytes> header = network_header_of(packet);
         const std::span<const model::HostRange> ranges = state.receive.ranges;
-        const model::DmaResult first =
-            scatter(environment_.host, environment_.function, start, ranges, state.receive_cursor,
-                    0, header);
+        const model::DmaResult first = scatter(environment_.host, environment_.function, start,
+                                               ranges, state.receive_cursor, 0, header);
         const model::DmaResult second =
             scatter(environment_.host, environment_.function, start, ranges, state.receive_cursor,
                     kGrhBytes, packet.payload);

@@ -24,8 +24,8 @@ std::uint32_t packets_of(std::uint32_t bytes, std::uint32_t mtu) {
 
 /// Whether the peer keeps to the number of READs and atomics under way that was agreed on.
 bool Responder::has_resource(const Connection& connection) const {
-    const auto taken = std::ranges::count_if(
-        connection.responder.responses, [](const Response& response) {
+    const auto taken =
+        std::ranges::count_if(connection.responder.responses, [](const Response& response) {
             return !response.replay && (response.kind == Response::Kind::read ||
                                         response.kind == Response::Kind::atomic);
         });
@@ -60,8 +60,7 @@ bool Responder::translate_read(Connection& connection, const TransportHeaders& h
                                             .address = headers.address,
                                             .bytes = headers.dma_bytes,
                                             .access = model::Access::remote_read};
-    return environment_.queues.translate(request, resource.ranges) ==
-           model::TranslationError::none;
+    return environment_.queues.translate(request, resource.ranges) == model::TranslationError::none;
 }
 
 void Responder::read(Connection& connection, Picoseconds at, const ReceivedPacket& packet) {
@@ -105,14 +104,13 @@ void Responder::read(Connection& connection, Picoseconds at, const ReceivedPacke
                         .ready = at});
 }
 
-// The peer misses responses from some PSN on. What is still to be sent of the READ is replaced; what
-// belongs to later requests stays where it is, behind.
+// The peer misses responses from some PSN on. What is still to be sent of the READ is replaced;
+// what belongs to later requests stays where it is, behind.
 void Responder::read_again(Connection& connection, Picoseconds at, const ReceivedPacket& packet) {
     ResponderState& state = connection.responder;
     const TransportHeaders& headers = packet.headers;
     const auto found = std::ranges::find_if(state.resources, [&](const ResponderResource& one) {
-        return one.valid && !one.atomic &&
-               ((headers.psn - one.psn) & kPsnMask) < one.packets;
+        return one.valid && !one.atomic && ((headers.psn - one.psn) & kPsnMask) < one.packets;
     });
     if (found == state.resources.end()) {
         ++environment_.counters.dropped_request;
@@ -159,19 +157,19 @@ std::optional<std::uint64_t> Responder::change(const TransportHeaders& headers,
     if (environment_.synthetic) return 0;
     std::array<std::byte, kAtomicBytes> bytes{};
     RangeCursor cursor;
-    const model::DmaResult got = gather(environment_.host, environment_.function, done - work,
-                                        place, cursor, 0, bytes);
+    const model::DmaResult got =
+        gather(environment_.host, environment_.function, done - work, place, cursor, 0, bytes);
     if (!got.ok()) return std::nullopt;
     // Memory holds the host's order, little-endian; packets hold the number.
     const auto original = model::load_le<std::uint64_t>(bytes.data());
     const bool swap = headers.operation() == Operation::compare_swap;
-    const std::uint64_t value = !swap                           ? original + headers.swap_add
+    const std::uint64_t value = !swap                         ? original + headers.swap_add
                                 : original == headers.compare ? headers.swap_add
-                                                                : original;
+                                                              : original;
     model::store_le<std::uint64_t>(bytes.data(), value);
     cursor = {};
-    const model::DmaResult put = scatter(environment_.host, environment_.function, got.finish,
-                                         place, cursor, 0, bytes);
+    const model::DmaResult put =
+        scatter(environment_.host, environment_.function, got.finish, place, cursor, 0, bytes);
     if (!put.ok()) return std::nullopt;
     at = std::max(done, got.finish);
     return original;
@@ -198,8 +196,7 @@ void Responder::atomic(Connection& connection, Picoseconds at, const ReceivedPac
                                             .address = headers.address,
                                             .bytes = kAtomicBytes,
                                             .access = model::Access::atomic};
-    if (environment_.queues.translate(request, resource.ranges) !=
-        model::TranslationError::none) {
+    if (environment_.queues.translate(request, resource.ranges) != model::TranslationError::none) {
         refuse(connection, at, NakCode::remote_access_error);
         return;
     }
@@ -228,8 +225,7 @@ void Responder::atomic(Connection& connection, Picoseconds at, const ReceivedPac
 }
 
 // Memory is left alone: the peer gets what was there the first time.
-void Responder::atomic_again(Connection& connection, Picoseconds at,
-                             const ReceivedPacket& packet) {
+void Responder::atomic_again(Connection& connection, Picoseconds at, const ReceivedPacket& packet) {
     ResponderState& state = connection.responder;
     const auto found = std::ranges::find_if(state.resources, [&](const ResponderResource& one) {
         return one.valid && one.atomic && one.psn == packet.headers.psn;

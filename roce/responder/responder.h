@@ -53,8 +53,7 @@ class Responder {
     void read(Connection& connection, model::Picoseconds at, const ReceivedPacket& packet);
     void read_again(Connection& connection, model::Picoseconds at, const ReceivedPacket& packet);
     void atomic(Connection& connection, model::Picoseconds at, const ReceivedPacket& packet);
-    void atomic_again(Connection& connection, model::Picoseconds at,
-                      const ReceivedPacket& packet);
+    void atomic_again(Connection& connection, model::Picoseconds at, const ReceivedPacket& packet);
     bool has_resource(const Connection& connection) const;
     std::uint32_t take_resource(Connection& connection);
     bool translate_read(Connection& connection, const TransportHeaders& headers,

@@ -4,8 +4,8 @@
 
 #include "model/base/units.h"
 #include "model/prm/event_type.h"
-#include "model/queues/transport_port.h"
 #include "model/queues/translation.h"
+#include "model/queues/transport_port.h"
 #include "model/resources/objects.h"
 #include "model/sim/calendar.h"
 #include "roce/transport/memory.h"
@@ -54,9 +54,9 @@ struct Response {
 /// How a QP that met an error is to be reported.
 struct ResponderFailure {
     bool pending = false;
-    bool on_receive = false;    ///< as completion of the receive that is held, else as event
-    model::WqeStatus status;    ///< if on_receive
-    prm::EventType event{};     ///< else
+    bool on_receive = false;  ///< as completion of the receive that is held, else as event
+    model::WqeStatus status;  ///< if on_receive
+    prm::EventType event{};   ///< else
 };
 
 struct ResponderState {

@@ -113,8 +113,7 @@ void Responder::insert(Connection& connection, const Response& response) {
 void Responder::wake(Connection& connection) {
     const ResponderState& state = connection.responder;
     if (state.responses.empty()) return;
-    wake_at(connection,
-            std::max(environment_.calendar.now(), state.responses.front().ready));
+    wake_at(connection, std::max(environment_.calendar.now(), state.responses.front().ready));
 }
 
 void Responder::wake_at(Connection& connection, Picoseconds at) {
@@ -122,12 +121,12 @@ void Responder::wake_at(Connection& connection, Picoseconds at) {
     if (state.event_at <= at) return;  // looks again then
     environment_.calendar.cancel(state.event);
     state.event_at = at;
-    state.event = environment_.calendar.schedule(
-        at,
-        [](void* self, const model::EventArguments& arguments) {
-            static_cast<Responder*>(self)->pump(arguments);
-        },
-        this, {connection.number, connection.tag});
+    state.event =
+        environment_.calendar.schedule(at,
+                                       [](void* self, const model::EventArguments& arguments) {
+                                           static_cast<Responder*>(self)->pump(arguments);
+                                       },
+                                       this, {connection.number, connection.tag});
 }
 
 void Responder::pump(const model::EventArguments& arguments) {
@@ -179,14 +178,13 @@ bool Responder::may_read(Connection& connection, const Response& response, unsig
         return false;
     }
     if (connection.rate != nullptr && !state.slot_booked) {
-        const std::uint8_t opcode = opcode_of(
-            connection.service, read_operation(response.sent, response.packets));
+        const std::uint8_t opcode =
+            opcode_of(connection.service, read_operation(response.sent, response.packets));
         const std::uint32_t payload = payload_of_read(response, connection.attributes.mtu);
         const std::uint32_t frame = connection.path.header_bytes() +
                                     transport_header_bytes(opcode) + (payload + 3) / 4 * 4 +
                                     kIcrcBytes;
-        state.slot =
-            connection.rate->reserve(now, std::max(frame, kShortestFrame) + kWireOverhead);
+        state.slot = connection.rate->reserve(now, std::max(frame, kShortestFrame) + kWireOverhead);
         state.slot_booked = true;
     }
     if (state.slot_booked && state.slot > now) {
@@ -234,14 +232,13 @@ bool Responder::send_read(Connection& connection, Response& response) {
     const std::uint32_t mtu = connection.attributes.mtu;
     const std::uint32_t payload = payload_of_read(response, mtu);
     const std::uint32_t psn = psn_add(response.psn, response.sent);
-    const TransportHeaders headers = headers_of(
-        connection, response, read_operation(response.sent, response.packets), psn);
-    const Picoseconds at = environment_.packet_stage.reserve(environment_.calendar.now(),
-                                                             environment_.timing.packet);
+    const TransportHeaders headers =
+        headers_of(connection, response, read_operation(response.sent, response.packets), psn);
+    const Picoseconds at =
+        environment_.packet_stage.reserve(environment_.calendar.now(), environment_.timing.packet);
     const std::uint32_t stored = environment_.synthetic ? 0 : payload;
-    model::FramePtr frame =
-        build(environment_.frames, connection.path, headers, stored, payload - stored,
-              environment_.output.next_identification());
+    model::FramePtr frame = build(environment_.frames, connection.path, headers, stored,
+                                  payload - stored, environment_.output.next_identification());
     Picoseconds there = at;
     if (stored != 0) {
         ResponderResource& resource = state.resources[response.resource];

@@ -19,7 +19,7 @@ struct ResponderBench : RoceBench {
     static constexpr std::uint32_t kRegionBytes = 0x10000;
     static constexpr std::uint64_t kRegion = 0x7f00'0000'0000;  ///< the peer's address of it
     static constexpr std::uint64_t kRegionHost = 0x40000;
-    static constexpr std::uint64_t kBuffer = 0x10000;           ///< of receives
+    static constexpr std::uint64_t kBuffer = 0x10000;  ///< of receives
 
     roce::Responder responder{environment, connections};
     roce::Connection& connection;
@@ -27,12 +27,13 @@ struct ResponderBench : RoceBench {
 
     explicit ResponderBench(roce::WireService service = roce::WireService::rc,
                             std::uint32_t first_psn = 100)
-        : connection(connect(kQp, service, [&](roce::QpAttributes& a) {
-              a.receive_psn = first_psn;
-              a.pd = kPd;
-              a.mtu = 256;
-              a.min_rnr_nak = 12;
-          })),
+        : connection(connect(kQp, service,
+                             [&](roce::QpAttributes& a) {
+                                 a.receive_psn = first_psn;
+                                 a.pd = kPd;
+                                 a.mtu = 256;
+                                 a.min_rnr_nak = 12;
+                             })),
           psn(first_psn) {
         queues.regions[kKey] = {
             .address = kRegion, .bytes = kRegionBytes, .host = kRegionHost, .pd = kPd};

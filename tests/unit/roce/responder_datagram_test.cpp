@@ -21,8 +21,7 @@ namespace {
 constexpr std::uint32_t kSource = 0x77;
 
 roce::ReceivedPacket datagram(ResponderBench& bench, NetworkKind kind,
-                              std::span<const std::byte> payload,
-                              Op operation = Op::send_only) {
+                              std::span<const std::byte> payload, Op operation = Op::send_only) {
     auto headers = bench.headers(operation);
     headers.source_qp = kSource;
     headers.pkey = 0x8123;
@@ -84,8 +83,7 @@ TEST_CASE("a datagram over IPv4 has its IP header in the last 20 of 40 bytes", "
     CHECK(bench.connection.responder.receive.needed == 90);
 }
 
-TEST_CASE("a datagram over IPv6 and one of version 1 have their header as it came",
-          "[responder]") {
+TEST_CASE("a datagram over IPv6 and one of version 1 have their header as it came", "[responder]") {
     for (const NetworkKind kind : {NetworkKind::roce_v2_ipv6, NetworkKind::roce_v1}) {
         const bool grh = kind == NetworkKind::roce_v1;
         ResponderBench bench(roce::WireService::ud);
@@ -115,8 +113,8 @@ TEST_CASE("a datagram over IPv6 and one of version 1 have their header as it cam
 TEST_CASE("a datagram's completion has its VLAN, immediate and solicitation", "[responder]") {
     ResponderBench bench(roce::WireService::ud);
     bench.queues.post_receive(5, ResponderBench::kBuffer, 256, 0x44);
-    auto packet = datagram(bench, NetworkKind::roce_v2_ipv4, bench.data(4),
-                           Op::send_only_immediate);
+    auto packet =
+        datagram(bench, NetworkKind::roce_v2_ipv4, bench.data(4), Op::send_only_immediate);
     packet.has_vlan = true;
     packet.vlan_tci = 0x6007;
     packet.headers.solicited = true;

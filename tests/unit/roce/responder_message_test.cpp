@@ -119,6 +119,7 @@ TEST_CASE("a key that may not be invalidated fails the receive and the peer's SE
     CHECK(bench.last_is_nak(NakCode::remote_access_error));
     REQUIRE(bench.queues.receive_failures.size() == 1);
     CHECK(bench.queues.receive_failures[0].status.syndrome == 0x12);
+    CHECK(bench.queues.counter("resp_remote_access_errors") == 1);
     CHECK(bench.queues.received.empty());
 }
 
@@ -172,20 +173,30 @@ TEST_CASE("a WRITE longer than 2^31 bytes is an invalid request", "[responder]")
 
 TEST_CASE("the key must hold for the whole WRITE at its first packet", "[responder]") {
     enum class Wrong { key, domain, flag, queue, range, below };
-    const Wrong wrong = GENERATE(Wrong::key, Wrong::domain, Wrong::flag, Wrong::queue,
-                                 Wrong::range, Wrong::below);
+    const Wrong wrong =
+        GENERATE(Wrong::key, Wrong::domain, Wrong::flag, Wrong::queue, Wrong::range, Wrong::below);
     ResponderBench bench;
     auto first = bench.remote(Op::write_first, 0, 512);
     auto& region = bench.queues.regions[ResponderBench::kKey];
     switch (wrong) {
-        case Wrong::key: first.key ^= 1; break;
-        case Wrong::domain: region.pd = 6; break;
-        case Wrong::flag: region.remote_write = false; break;
-        case Wrong::queue: bench.connection.attributes.remote_write = false; break;
+        case Wrong::key:
+            first.key ^= 1;
+            break;
+        case Wrong::domain:
+            region.pd = 6;
+            break;
+        case Wrong::flag:
+            region.remote_write = false;
+            break;
+        case Wrong::queue:
+            bench.connection.attributes.remote_write = false;
+            break;
         case Wrong::range:
             first.address = ResponderBench::kRegion + ResponderBench::kRegionBytes - 511;
             break;
-        case Wrong::below: first.address = ResponderBench::kRegion - 1; break;
+        case Wrong::below:
+            first.address = ResponderBench::kRegion - 1;
+            break;
     }
     bench.request(first, bench.data(256));
     bench.settle();
@@ -227,9 +238,10 @@ TEST_CASE("the receive is asked for as much as the message is known to need", "[
     CHECK(bench.connection.responder.receive.needed == ~std::uint64_t{0});
 }
 
-TEST_CASE("a message longer than its receive ends in a local length error here and an invalid "
-          "request there",
-          "[responder]") {
+TEST_CASE(
+    "a message longer than its receive ends in a local length error here and an invalid "
+    "request there",
+    "[responder]") {
     const bool single = GENERATE(true, false);
     ResponderBench bench;
     bench.queues.post_receive(6, ResponderBench::kBuffer, single ? 15 : 300);
@@ -249,9 +261,10 @@ TEST_CASE("a message longer than its receive ends in a local length error here a
     CHECK(bench.host_untouched(ResponderBench::kBuffer + 256, 45));
 }
 
-TEST_CASE("the host refuses the memory of a receive: local protection here, operational error "
-          "there",
-          "[responder]") {
+TEST_CASE(
+    "the host refuses the memory of a receive: local protection here, operational error "
+    "there",
+    "[responder]") {
     ResponderBench bench;
     bench.queues.post_receive(6, bench.host.limit - 4, 64);
     bench.request(bench.headers(Op::send_only, true), bench.data(16));
@@ -284,8 +297,7 @@ TEST_CASE("a bad receive WQE has put the QP into error: the peer is told at once
     CHECK(bench.queues.events.empty());
 }
 
-TEST_CASE("a NAK that ends the connection follows the answers to earlier requests",
-          "[responder]") {
+TEST_CASE("a NAK that ends the connection follows the answers to earlier requests", "[responder]") {
     ResponderBench bench;
     bench.request(bench.remote(Op::read_request, 0, 600), {}, 3);
     bench.request(bench.remote(Op::write_only, 4, 4, true), bench.data(4));

@@ -15,8 +15,8 @@ using Op = roce::Operation;
 namespace {
 
 void store(ResponderBench& bench, std::uint64_t offset, std::uint64_t value) {
-    model::store_le<std::uint64_t>(
-        bench.host.bytes(ResponderBench::kRegionHost + offset, 8).data(), value);
+    model::store_le<std::uint64_t>(bench.host.bytes(ResponderBench::kRegionHost + offset, 8).data(),
+                                   value);
 }
 std::uint64_t stored(ResponderBench& bench, std::uint64_t offset) {
     return model::load_le<std::uint64_t>(
@@ -202,8 +202,7 @@ TEST_CASE("the host refuses a READ half-way: a NAK in the place of the response 
     CHECK(bench.calendar.empty());
 }
 
-TEST_CASE("more READs and atomics under way than agreed on are an invalid request",
-          "[responder]") {
+TEST_CASE("more READs and atomics under way than agreed on are an invalid request", "[responder]") {
     ResponderBench bench;
     bench.connection.attributes.responder_resources = 2;
     bench.output.busy_until = nanoseconds(5000);
@@ -262,11 +261,21 @@ TEST_CASE("a duplicate READ that asks for anything else is dropped", "[responder
     bench.settle();
     bench.psn = 102;
     auto again = bench.remote(Op::read_request, 512, 512);
-    SECTION("other key") { again.key += 1; }
-    SECTION("other place") { again.address += 8; }
-    SECTION("beyond its end") { again.dma_bytes += 1; }
-    SECTION("a PSN that no READ had") { again.psn = 90; }
-    SECTION("the key is gone") { bench.queues.regions.clear(); }
+    SECTION("other key") {
+        again.key += 1;
+    }
+    SECTION("other place") {
+        again.address += 8;
+    }
+    SECTION("beyond its end") {
+        again.dma_bytes += 1;
+    }
+    SECTION("a PSN that no READ had") {
+        again.psn = 90;
+    }
+    SECTION("the key is gone") {
+        bench.queues.regions.clear();
+    }
     bench.arrive(again);
     bench.settle();
     CHECK(bench.output.packets.size() == 4);
@@ -274,9 +283,10 @@ TEST_CASE("a duplicate READ that asks for anything else is dropped", "[responder
     CHECK(bench.queues.events.empty());
 }
 
-TEST_CASE("a duplicate of a READ that is still being sent replaces the rest, in front of what "
-          "follows",
-          "[responder]") {
+TEST_CASE(
+    "a duplicate of a READ that is still being sent replaces the rest, in front of what "
+    "follows",
+    "[responder]") {
     ResponderBench bench;
     bench.request(bench.remote(Op::read_request, 0, 32 * 256), {}, 32);
     bench.request(bench.remote(Op::read_request, 0x4000, 256));

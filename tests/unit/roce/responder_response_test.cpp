@@ -105,13 +105,11 @@ TEST_CASE("READ responses wait for room at the port and leave in bursts", "[resp
     CHECK(bench.calendar.executed() - before <= 4);
     // The packetizer makes one every 5 ns.
     for (std::size_t i = 1; i < 40; ++i) {
-        CHECK(bench.output.packets[i].ready - bench.output.packets[i - 1].ready ==
-              nanoseconds(5));
+        CHECK(bench.output.packets[i].ready - bench.output.packets[i - 1].ready == nanoseconds(5));
     }
 }
 
-TEST_CASE("a rate limiter spaces READ responses and sees their size on the wire",
-          "[responder]") {
+TEST_CASE("a rate limiter spaces READ responses and sees their size on the wire", "[responder]") {
     ResponderBench bench;
     bench.connection.rate = std::make_unique<SlowLimiter>();
     auto& limiter = static_cast<SlowLimiter&>(*bench.connection.rate);
