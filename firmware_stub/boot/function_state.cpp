@@ -72,7 +72,7 @@ void FunctionState::reset() {
     pages_.reset();
     commands_.reset();
     restore_capabilities();
-    congestion = {};
+    congestion.reset();
     issi = 0;
     wake_on_lan = 0;
     reset_on_lan = 0;

@@ -85,8 +85,10 @@ Reply modify_cong_status(CommandContext& context, ConstView<prm::modify_cong_sta
     auto* state =
         priority_state(context.function.congestion, in.get<In::cong_protocol>(), priority);
     if (state == nullptr) return protocol_not_supported();
-    state->enable = in.get<In::enable>() != 0;
-    state->tag_enable = in.get<In::tag_enable>() != 0;
+    context.function.congestion.change(context.now, [&](model::CongestionControl&) {
+        state->enable = in.get<In::enable>() != 0;
+        state->tag_enable = in.get<In::tag_enable>() != 0;
+    });
     return accept();
 }
 
@@ -163,8 +165,8 @@ constexpr std::array<Parameter<General>, 2> kGeneral{{
 }};
 
 template <class Layout>
-Reply change(std::span<const Parameter<Layout>> known, std::uint32_t select, ConstView<Layout> from,
-             View<Layout> to) {
+Reply change(const CommandContext& context, std::span<const Parameter<Layout>> known,
+             std::uint32_t select, ConstView<Layout> from, View<Layout> to) {
     std::uint32_t unknown = select;
     for (const auto& p : known) {
         unknown &= ~(1U << p.bit);
@@ -173,9 +175,13 @@ Reply change(std::span<const Parameter<Layout>> known, std::uint32_t select, Con
         }
     }
     if (unknown != 0) return refuse(Status::BAD_PARAM, "field_select names an unknown parameter");
-    for (const auto& p : known) {
-        if (((select >> p.bit) & 1) != 0) p.set(to, p.get(from));
-    }
+    CongestionControl& control = context.function.congestion;
+    control.change(context.now, [&](model::CongestionControl&) {
+        for (const auto& p : known) {
+            if (((select >> p.bit) & 1) != 0) p.set(to, p.get(from));
+        }
+        control.follow_buffers();
+    });
     return accept();
 }
 
@@ -192,16 +198,16 @@ Reply modify_cong_params(CommandContext& context, ConstView<prm::modify_cong_par
     const auto from = in.nested<In::congestion_parameters>();
     switch (static_cast<CongestionProtocol>(in.get<In::cong_protocol>())) {
         case CongestionProtocol::reaction_point:
-            return change<Rp>(kReactionPoint, select,
+            return change<Rp>(context, kReactionPoint, select,
                               from.nested<Union::cong_control_r_roce_ecn_rp>(),
                               control.reaction_point.view());
         case CongestionProtocol::notification_point:
-            return change<Np>(kNotificationPoint, select,
+            return change<Np>(context, kNotificationPoint, select,
                               from.nested<Union::cong_control_r_roce_ecn_np>(),
                               control.notification_point.view());
         case CongestionProtocol::general:
             if (!general_supported(context.function)) break;
-            return change<General>(kGeneral, select,
+            return change<General>(context, kGeneral, select,
                                    from.nested<Union::cong_control_r_roce_general>(),
                                    control.general.view());
     }
@@ -214,6 +220,7 @@ Reply query_cong_statistics(CommandContext& context, ConstView<prm::query_cong_s
     const Reply check = check_query(context.function);
     if (!check.ok()) return check;
     CongestionControl& control = context.function.congestion;
+    if (control.flows != nullptr) control.flows->settle(context.now);
     out.set<Out::rp_cur_flows>(control.limited_flows);
     out.set<Out::rp_cnp_ignored_high>(control.cnps_ignored >> 32);
     out.set<Out::rp_cnp_ignored_low>(control.cnps_ignored & 0xffffffffU);
@@ -223,10 +230,7 @@ Reply query_cong_statistics(CommandContext& context, ConstView<prm::query_cong_s
     out.set<Out::np_ecn_marked_roce_packets_low>(control.ecn_marked_packets & 0xffffffffU);
     out.set<Out::np_cnp_sent_high>(control.cnps_sent >> 32);
     out.set<Out::np_cnp_sent_low>(control.cnps_sent & 0xffffffffU);
-    if (in.get<prm::query_cong_statistics_in::clear>() != 0) {
-        control.cnps_ignored = control.cnps_handled = 0;
-        control.ecn_marked_packets = control.cnps_sent = 0;
-    }
+    if (in.get<prm::query_cong_statistics_in::clear>() != 0) control.clear_statistics();
     return accept();
 }
 

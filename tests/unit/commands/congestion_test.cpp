@@ -169,3 +169,110 @@ TEST_CASE("congestion commands need their capabilities", "[congestion]") {
     CHECK(refused(bench.run<prm::modify_cong_params_out>(modify_params(1, 0)), Status::BAD_OP));
     CHECK(refused(bench.run<prm::modify_cong_status_out>(modify_status(1, 0)), Status::BAD_OP));
 }
+
+TEST_CASE("what the commands write is what the transport works by", "[congestion]") {
+    FirmwareBench bench("connectx5", allowed());
+    model::CongestionControl& control = bench.function().congestion;
+    CHECK(control.rp == model::ReactionPointSettings{});
+    CHECK(control.np == model::NotificationPointSettings{});
+    auto in = modify_params(kReactionPoint, 0x1fffe);  // all sixteen
+    const auto to = in.view().nested<Parameters>().nested<Union::cong_control_r_roce_ecn_rp>();
+    to.set<Rp::clamp_tgt_rate>(1U);
+    to.set<Rp::clamp_tgt_rate_after_time_inc>(0U);
+    to.set<Rp::rpg_time_reset>(55U);
+    to.set<Rp::rpg_byte_reset>(150U);
+    to.set<Rp::rpg_threshold>(5U);
+    to.set<Rp::rpg_max_rate>(40'000U);
+    to.set<Rp::rpg_ai_rate>(6U);
+    to.set<Rp::rpg_hai_rate>(60U);
+    to.set<Rp::rpg_gd>(12U);
+    to.set<Rp::rpg_min_dec_fac>(70U);
+    to.set<Rp::rpg_min_rate>(100U);
+    to.set<Rp::rate_to_set_on_first_cnp>(1000U);
+    to.set<Rp::dce_tcp_g>(1020U);
+    to.set<Rp::dce_tcp_rtt>(2U);
+    to.set<Rp::rate_reduce_monitor_period>(50U);
+    to.set<Rp::initial_alpha_value>(512U);
+    REQUIRE(bench.run<prm::modify_cong_params_out>(in).ok());
+    const model::ReactionPointSettings wanted{
+        .clamp_tgt_rate = true,
+        .clamp_tgt_rate_after_time_inc = false,
+        .rpg_time_reset = 55,
+        .rpg_byte_reset = 150,
+        .rpg_threshold = 5,
+        .rpg_max_rate = 40'000,
+        .rpg_ai_rate = 6,
+        .rpg_hai_rate = 60,
+        .rpg_gd = 12,
+        .rpg_min_dec_fac = 70,
+        .rpg_min_rate = 100,
+        .rate_to_set_on_first_cnp = 1000,
+        .dce_tcp_g = 1020,
+        .dce_tcp_rtt = 2,
+        .rate_reduce_monitor_period = 50,
+        .initial_alpha_value = 512,
+    };
+    CHECK(control.rp == wanted);
+    auto np = modify_params(kNotificationPoint, 0x1c);
+    const auto np_to = np.view().nested<Parameters>().nested<Union::cong_control_r_roce_ecn_np>();
+    np_to.set<Np::min_time_between_cnps>(50U);
+    np_to.set<Np::cnp_dscp>(46U);
+    np_to.set<Np::cnp_prio_mode>(1U);
+    np_to.set<Np::cnp_802p_prio>(5U);
+    REQUIRE(bench.run<prm::modify_cong_params_out>(np).ok());
+    CHECK(control.np ==
+          model::NotificationPointSettings{
+              .min_time_between_cnps = 50, .cnp_dscp = 46, .cnp_prio_mode = 1, .cnp_802p_prio = 5});
+    // As after power-on.
+    REQUIRE(bench.run<prm::modify_cong_status_out>(modify_status(kReactionPoint, 3)).ok());
+    control.cnps_handled = 7;
+    bench.function().reset();
+    CHECK(control.rp == model::ReactionPointSettings{});
+    CHECK(control.np == model::NotificationPointSettings{});
+    CHECK(control.reaction_point_state[3].enable);
+    CHECK(control.cnps_handled == 0);
+    CHECK(std::as_const(bench.function().congestion.reaction_point)
+              .view()
+              .get<Rp::rpg_time_reset>() == 300);
+}
+
+TEST_CASE("flows are brought up to date before settings change and told afterwards",
+          "[congestion]") {
+    struct Flows : model::CongestionFlows {
+        explicit Flows(model::CongestionControl& observed) : control(observed) {}
+        void settle(model::Picoseconds) override {
+            ++settled;
+            control.limited_flows = 3;
+            if (control.rp.rpg_ai_rate == 5) ++settled_before;
+        }
+        void changed(model::Picoseconds) override {
+            if (control.rp.rpg_ai_rate == 40) ++changed_after;
+        }
+        model::CongestionControl& control;
+        int settled = 0, settled_before = 0, changed_after = 0;
+    };
+    FirmwareBench bench("connectx5", allowed());
+    model::CongestionControl& control = bench.function().congestion;
+    Flows flows(control);
+    control.flows = &flows;
+    auto in = modify_params(kReactionPoint, 1U << 7);
+    in.view().set<Parameters, Union::cong_control_r_roce_ecn_rp, Rp::rpg_ai_rate>(40U);
+    REQUIRE(bench.run<prm::modify_cong_params_out>(in).ok());
+    CHECK(flows.settled_before == 1);
+    CHECK(flows.changed_after == 1);
+    CHECK(control.version == 1);
+    REQUIRE(bench.run<prm::modify_cong_status_out>(modify_status(kReactionPoint, 3)).ok());
+    CHECK(control.version == 2);
+    CHECK_FALSE(control.reaction_point_state[3].enable);
+    // What is refused changes nothing.
+    CHECK(refused(bench.run<prm::modify_cong_params_out>(modify_params(kReactionPoint, 1)),
+                  Status::BAD_PARAM));
+    CHECK(control.version == 2);
+    CHECK(flows.settled == 2);
+    const auto shown = bench.run<prm::query_cong_statistics_out>(query_statistics(false));
+    REQUIRE(shown.ok());
+    CHECK(shown.get<prm::query_cong_statistics_out::rp_cur_flows>() == 3);
+    bench.function().reset();
+    CHECK(control.flows == &flows);  // they are still there
+    control.flows = nullptr;
+}
