@@ -81,8 +81,7 @@ void ErrorFlush::begin(Qp& qp, Picoseconds at, bool by_software) {
     qp.scan.by_software = by_software;
     // From SQ error to error the send side goes on where it was.
     qp.scan.send_flush_begun = before.send_flush_begun;
-    schedule(qp.scan, qp.id, qp.sq,
-             std::max({at, qp.sq.completed_until, qp.rq.completed_until}));
+    schedule(qp.scan, qp.id, qp.sq, std::max({at, qp.sq.completed_until, qp.rq.completed_until}));
 }
 
 void ErrorFlush::hurry(Sq& sq, Picoseconds at) {
@@ -93,8 +92,7 @@ void ErrorFlush::hurry(Sq& sq, Picoseconds at) {
 
 void ErrorFlush::hurry(Qp& qp, Picoseconds at) {
     qp.scan.idle_rounds = 0;
-    schedule(qp.scan, qp.id, qp.sq,
-             std::max({at, qp.sq.completed_until, qp.rq.completed_until}));
+    schedule(qp.scan, qp.id, qp.sq, std::max({at, qp.sq.completed_until, qp.rq.completed_until}));
 }
 
 void ErrorFlush::cancel(ErrorScan& scan) {

@@ -8,8 +8,8 @@ constexpr std::uint64_t kMaxMessageBytes = std::uint64_t{1} << 31;
 
 WqeStatus status_of(TranslationError error, Access access) {
     const bool scatters = access == Access::local_write;
-    if (scatters && (error == TranslationError::no_permission ||
-                     error == TranslationError::out_of_range)) {
+    if (scatters &&
+        (error == TranslationError::no_permission || error == TranslationError::out_of_range)) {
         return wqe_status::kBadScatter;
     }
     return protection_status(error);

@@ -38,8 +38,7 @@ void count_for(const Resources& resources, const Qp& qp, std::string_view name, 
     auto place = counter->values.find(name);
     if (place == counter->values.end()) {
         // The map keeps views: those of the layout's own names live as long as the program.
-        const prm::FieldInfo* field =
-            prm::layout_info<prm::query_q_counter_out>().find(name);
+        const prm::FieldInfo* field = prm::layout_info<prm::query_q_counter_out>().find(name);
         CX_ASSERT(field != nullptr, "no queue counter is called {}", name);
         place = counter->values.emplace(field->name, 0).first;
     }

@@ -10,8 +10,7 @@ void QpPort::send_done(Qp& qp, Picoseconds at, const SendDone& done) {
     sends_.done(qp, at, done);
 }
 
-void QpPort::send_failed(Qp& qp, Picoseconds at, std::uint16_t wqe_index,
-                         const WqeStatus& status) {
+void QpPort::send_failed(Qp& qp, Picoseconds at, std::uint16_t wqe_index, const WqeStatus& status) {
     sends_.failed(qp, at, wqe_index, status);
 }
 
@@ -50,14 +49,12 @@ void QpPort::event(Qp& qp, Picoseconds at, prm::EventType type) {
     sends_.post_event(qp.id, state_.not_before_now(at), type);
 }
 
-TranslationError QpPort::translate(const TranslationRequest& request,
-                                   std::vector<HostRange>& out) {
+TranslationError QpPort::translate(const TranslationRequest& request, std::vector<HostRange>& out) {
     return state_.translator.translate(request, out);
 }
 
 bool QpPort::invalidate(Qp& qp, std::uint32_t key) {
-    return invalidate_remotely(state_.translator, key, qp.view().get<prm::qpc::pd>(),
-                               qp.id.number);
+    return invalidate_remotely(state_.translator, key, qp.view().get<prm::qpc::pd>(), qp.id.number);
 }
 
 void QpPort::count(Qp& qp, std::string_view name, std::uint64_t n) {

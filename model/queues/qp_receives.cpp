@@ -63,9 +63,13 @@ bool QpReceives::open(Qp& qp, Source& source) const {
         buffers.pd = context.get<prm::qpc::pd>();
         return !qp.rq.ring.pages().empty();
     }
-    if (type != kShared) return false;
+    return type == kShared && open_shared(context.get<prm::qpc::srqn_rmpn_xrqn>(), source);
+}
+
+bool QpReceives::open_shared(std::uint32_t number, Source& source) const {
     const Resources& resources = state_.context.resources;
-    source.shared_number = context.get<prm::qpc::srqn_rmpn_xrqn>();
+    ReceiveBuffers& buffers = source.buffers;
+    source.shared_number = number;
     buffers.linked = true;
     if ((source.rmp = resources.rmps.find(source.shared_number)) != nullptr) {
         const auto wq = source.rmp->view().nested<prm::rmpc::wq>();
@@ -157,6 +161,11 @@ void QpReceives::check_limit(Source& source, Picoseconds at) {
     events_.post_event(at, prm::EventType::SRQ_RQ_LIMIT, 0, data);
 }
 
+void QpReceives::armed(ObjectId shared_queue, Picoseconds at) {
+    Source source;
+    if (open_shared(shared_queue.number, source)) check_limit(source, state_.not_before_now(at));
+}
+
 bool QpReceives::take_back(Qp& qp, std::uint16_t index, std::uint32_t shared_number) {
     Record* record = records_.find(qp);
     if (record == nullptr) return false;
@@ -186,8 +195,7 @@ void QpReceives::done(Qp& qp, Picoseconds at, const ReceiveDone& done) {
     view.set<prm::cqe64::qpn>(qp.id.number);
     view.set<prm::cqe64::se>(done.solicited ? 1U : 0U);
     at = state_.not_before_now(at);
-    view.set<prm::cqe64::timestamp>(
-        under_way_.timestamp(at, qp.view().get<prm::qpc::ts_format>()));
+    view.set<prm::cqe64::timestamp>(under_way_.timestamp(at, qp.view().get<prm::qpc::ts_format>()));
     under_way_.add(qp.id, qp.rq, qp.receive_cqn, at, cqe, done.solicited);
 }
 

@@ -36,6 +36,9 @@ class QpReceives {
     /// The QP is reset or goes.
     void forget(Qp& qp);
 
+    /// A shared queue's limit was set by a command: below it already, it says so at once.
+    void armed(ObjectId shared_queue, Picoseconds at);
+
   private:
     struct Taken {
         std::uint16_t index = 0;
@@ -49,6 +52,7 @@ class QpReceives {
     struct Source;
 
     bool open(Qp& qp, Source& source) const;
+    bool open_shared(std::uint32_t number, Source& source) const;
     WqeStatus scatter(const Qp& qp, const ReceiveBuffers& buffers, PostedReceive& into);
     void check_limit(Source& source, Picoseconds at);
     bool take_back(Qp& qp, std::uint16_t index, std::uint32_t shared_number);

@@ -12,7 +12,7 @@
 namespace cxsim::model {
 
 /// `Record` has a member `tag` and a clear(); `Side` is the work queue whose tag marks the life.
-template <class Record, WorkQueue Qp::* Side>
+template <class Record, WorkQueue Qp::*Side>
 class QpRecords {
   public:
     explicit QpRecords(EngineState& state) : state_(state) {}

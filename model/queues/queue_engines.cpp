@@ -177,6 +177,10 @@ void QueueEngines::qp_state_changed(Qp& qp, QpState old) {
     }
 }
 
+void QueueEngines::limit_armed(ObjectId shared_queue) {
+    impl_->qp_receives.armed(shared_queue, impl_->state.calendar().now());
+}
+
 void QueueEngines::bus_master_enabled() {
     Impl& impl = *impl_;
     const Picoseconds now = impl.state.calendar().now();

@@ -33,8 +33,8 @@ class QueueEngines {
     /// Null: SEND and LSO end at a port without a cable (checked, counted, completed).
     void set_packet_sink(PacketSink* sink);
     void set_listener(QueueListener* listener);
-    /// Null: RC and UC operations are refused, UD sends go to the packet sink. Must be set before
-    /// the first QP is in use.
+    /// Null: RC and UC operations are refused, UD sends go to the packet sink. To be set before
+    /// the first QP is in use, and taken back before the transport goes.
     void set_transport(Transport* transport);
     /// What the transport asks and reports.
     QpQueues& qp_queues();
@@ -87,6 +87,9 @@ class QueueEngines {
     /// qp.state has been changed by a command from `old`. RESET clears the queues, RTS resumes
     /// them, ERR flushes them.
     void qp_state_changed(Qp& qp, QpState old);
+    /// A command has set the limit of an SRQ, XRC SRQ or RMP (limit_watermark, or rmpc.wq.lwm): it
+    /// is reported, once, when fewer WQEs than that are posted.
+    void limit_armed(ObjectId shared_queue);
     /// Bus mastering is on again: queues that could not read their WQEs go on.
     void bus_master_enabled();
     /// Call before the object leaves its table: its pending events are taken back.

@@ -20,8 +20,7 @@ void ReceiveCompletions::add(ObjectId owner, WorkQueue& wq, std::uint32_t cqn, P
         slot = free_.back();
         free_.pop_back();
     }
-    wq.completed_until =
-        std::max(wq.completed_until, at + state_.context.timing.completion_write);
+    wq.completed_until = std::max(wq.completed_until, at + state_.context.timing.completion_write);
     Pending& pending = pending_[slot];
     pending.cqe = cqe;
     pending.tag = state_.tag(wq.tag);

@@ -56,7 +56,8 @@ std::uint32_t ReceiveQueues::largest_packet(const Rq& rq) const {
 }
 
 // Where `bytes` of the packet go, `skip` bytes into the WQE's buffers: into ranges_.
-WqeStatus ReceiveQueues::scatter_list(ReceiveBuffers& buffers, std::uint64_t skip, std::uint64_t bytes) {
+WqeStatus ReceiveQueues::scatter_list(ReceiveBuffers& buffers, std::uint64_t skip,
+                                      std::uint64_t bytes) {
     ranges_.clear();
     auto wqe = buffers.segments();
     for (; bytes != 0 && wqe.size() >= prm::wqe_data_seg::kBytes;
@@ -95,7 +96,7 @@ bool ReceiveQueues::skip_rest(Rq& rq, ReceiveBuffers& buffers, Picoseconds at) {
     const prm::View<prm::cqe64> view(cqe);
     view.set<prm::cqe64::mpwrq, prm::cqe64_mpwrq::filler>(1);
     view.set<prm::cqe64::mpwrq, prm::cqe64_mpwrq::consumed_strides>(buffers.strides -
-                                                                   wq.strides_used);
+                                                                    wq.strides_used);
     view.set<prm::cqe64::wqe_counter>(wq.strides_used);
     complete_at(at, rq, buffers, cqe);
     ++state_.counters.receive_fillers;
@@ -103,8 +104,7 @@ bool ReceiveQueues::skip_rest(Rq& rq, ReceiveBuffers& buffers, Picoseconds at) {
     return true;
 }
 
-Picoseconds ReceiveQueues::write(Picoseconds at, const ReceiveRequest& request,
-                                 DmaStatus& status) {
+Picoseconds ReceiveQueues::write(Picoseconds at, const ReceiveRequest& request, DmaStatus& status) {
     Picoseconds finish = at;
     auto range = ranges_.begin();
     std::uint64_t used = 0;
@@ -118,9 +118,8 @@ Picoseconds ReceiveQueues::write(Picoseconds at, const ReceiveRequest& request,
             const auto n = static_cast<std::size_t>(
                 std::min<std::uint64_t>(piece.size(), range->bytes - used));
             if (!range->zeros) {
-                const DmaResult result =
-                    state_.context.host.write(state_.context.function, at, range->address + used,
-                                              piece.first(n));
+                const DmaResult result = state_.context.host.write(
+                    state_.context.function, at, range->address + used, piece.first(n));
                 if (!result.ok()) {
                     status = result.status;
                     return finish;
@@ -155,8 +154,8 @@ ReceiveOutcome ReceiveQueues::receive(Rq& rq, Picoseconds at, const ReceiveReque
     }
     std::uint32_t strides = 0;
     if (buffers.striding) {
-        strides = static_cast<std::uint32_t>((taken + buffers.stride_bytes - 1) /
-                                             buffers.stride_bytes);
+        strides =
+            static_cast<std::uint32_t>((taken + buffers.stride_bytes - 1) / buffers.stride_bytes);
         if (strides > buffers.strides) {
             ++counters.receive_too_small;
             return {ReceiveVerdict::too_small, at};

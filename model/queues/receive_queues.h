@@ -48,7 +48,7 @@ class ReceiveQueues {
     ErrorFlush& flush_;
     ReceiveRings& rings_;
     ReceiveCompletions& under_way_;
-    std::vector<HostRange> ranges_;     // reused
+    std::vector<HostRange> ranges_;  // reused
 };
 
 }  // namespace cxsim::model

@@ -35,8 +35,8 @@ bool ReceiveRings::next_wqe(ReceiveBuffers& buffers, Picoseconds& at) {
 // Whether WQEs are posted that were not fetched. The doorbell record is asked only when all that is
 // known of were.
 bool ReceiveRings::learn_producer(WorkQueue& wq, Picoseconds& at) {
-    const auto fetched = static_cast<std::uint16_t>((wq.fetched.size() - wq.fetched_used) /
-                                                    wq.stride());
+    const auto fetched =
+        static_cast<std::uint16_t>((wq.fetched.size() - wq.fetched_used) / wq.stride());
     const auto next = static_cast<std::uint16_t>(wq.consumer + fetched);
     if (wq.producer != next) return true;
     Picoseconds known = at;
@@ -64,7 +64,7 @@ bool ReceiveRings::read_producer(WorkQueue& wq, Picoseconds& at) {
 
 // Reads WQEs from `index` on. `at` becomes the time at which they are there.
 bool ReceiveRings::fetch(ReceiveBuffers& buffers, std::uint16_t index, Picoseconds& at,
-                          std::vector<std::byte>& into) {
+                         std::vector<std::byte>& into) {
     WorkQueue& wq = *buffers.wq;
     const std::uint64_t offset = (index & (wq.entries() - 1)) * wq.stride();
     std::uint64_t bytes = wq.stride();
@@ -74,9 +74,8 @@ bool ReceiveRings::fetch(ReceiveBuffers& buffers, std::uint16_t index, Picosecon
             const std::uint64_t ring = std::uint64_t{wq.entries()} * wq.stride();
             const std::uint64_t posted =
                 static_cast<std::uint16_t>(wq.producer - index) * wq.stride();
-            const std::uint64_t run =
-                std::min({posted, ring - offset, wq.ring.contiguous(offset),
-                          std::max(kPrefetchBytes, wq.stride())});
+            const std::uint64_t run = std::min({posted, ring - offset, wq.ring.contiguous(offset),
+                                                std::max(kPrefetchBytes, wq.stride())});
             bytes = std::max(bytes, run / wq.stride() * wq.stride());
         }
         into.resize(static_cast<std::size_t>(bytes));

@@ -108,7 +108,7 @@ void SendQueues::clear(WorkQueue& wq) {
 }
 
 void SendQueues::kick(Queue& queue, Picoseconds at) {
-    if (queue.wq->active || queue.outstanding() == 0 || held_back(queue)) return;
+    if (queue.wq->active || queue.outstanding() == 0 || waits_for_transport(queue)) return;
     queue.wq->active = true;
     queue.wq->event = state_.calendar().schedule<&SendQueues::fetch>(state_.not_before_now(at),
                                                                      this, queue.arguments(state_));
@@ -251,8 +251,7 @@ void SendQueues::step(Queue& queue, const WqeControl& control) {
 // Completions keep the order of the work, whatever its times.
 void SendQueues::complete_at(Queue& queue, Picoseconds at, const SendDone& done) {
     WorkQueue& wq = *queue.wq;
-    wq.completed_until =
-        std::max(wq.completed_until, at + state_.context.timing.completion_write);
+    wq.completed_until = std::max(wq.completed_until, at + state_.context.timing.completion_write);
     const std::uint64_t packed =
         std::uint64_t{done.byte_count} << 32 | std::uint64_t{done.wqe_index} << 16 |
         std::uint64_t{done.opcode} << 8 | static_cast<std::uint64_t>(done.solicited);
@@ -289,14 +288,13 @@ SendRequester SendQueues::requester(const Queue& queue) {
     if (queue.sq != nullptr) {
         requester.inline_required = queue.sq->view().get<prm::sqc::min_wqe_inline_mode>() != 0;
     } else {
-        requester.ethernet_pad =
-            queue.qp->view().get<prm::qpc::ulp_stateless_offload_mode>() != 0;
+        requester.ethernet_pad = queue.qp->view().get<prm::qpc::ulp_stateless_offload_mode>() != 0;
     }
     return requester;
 }
 
 SendOutcome SendQueues::dispatch(Queue& queue, Picoseconds at, const WqeControl& control,
-                                std::span<const std::byte> wqe) {
+                                 std::span<const std::byte> wqe) {
     const bool is_sq = queue.sq != nullptr;
     const std::uint32_t type = is_sq ? 0 : queue.service_type();
     switch (static_cast<WqeOpcode>(control.opcode)) {
@@ -305,13 +303,14 @@ SendOutcome SendQueues::dispatch(Queue& queue, Picoseconds at, const WqeControl&
             return {at, wqe_status::kSuccess, at};
         case WqeOpcode::umr: {
             const bool allowed = is_sq ? queue.sq->view().get<prm::sqc::reg_umr>() != 0
-                                       : type == service::kRc || type == service::kUc || type == service::kXrc ||
-                                             type == service::kDci || type == service::kRegUmr;
+                                       : type == service::kRc || type == service::kUc ||
+                                             type == service::kXrc || type == service::kDci ||
+                                             type == service::kRegUmr;
             if (!allowed) break;
-            const UmrOutcome outcome = umr_.execute(
-                at, control, wqe,
-                {queue.id.number, queue.pd(), type == service::kRegUmr && !is_sq,
-                 queue.reserved_lkey()});
+            const UmrOutcome outcome =
+                umr_.execute(at, control, wqe,
+                             {queue.id.number, queue.pd(), type == service::kRegUmr && !is_sq,
+                              queue.reserved_lkey()});
             ++(outcome.status.ok() ? state_.counters.umrs : state_.counters.umr_refused);
             return {outcome.finish, outcome.status, at};
         }

@@ -103,7 +103,7 @@ class SendQueues : public CompletionLoss {
         }
     };
     bool over_transport(const Queue& queue) const;
-    bool held_back(const Queue& queue) const;
+    bool waits_for_transport(const Queue& queue) const;
     void execute_over_transport(Queue& queue, Picoseconds at, const WqeControl& control);
     bool execute_local(Queue& queue, Picoseconds at, const WqeControl& control,
                        SendOutcome& outcome);

@@ -38,6 +38,17 @@ bool permits(const Mkey& mkey, Access access) {
     return false;
 }
 
+bool is_remote(Access access) {
+    return access != Access::local_read && access != Access::local_write;
+}
+
+// A key that refers to others (a bound window, a registered list) answers for what peers may do;
+// of those it only needs what their owner may.
+Access behind(Access access) {
+    if (!is_remote(access)) return access;
+    return access == Access::remote_read ? Access::local_read : Access::local_write;
+}
+
 bool writes(Access access) {
     return access == Access::local_write || access == Access::remote_write ||
            access == Access::atomic;
@@ -109,6 +120,7 @@ TranslationError Translator::translate(const TranslationRequest& request,
 TranslationError Translator::resolve(const TranslationRequest& request, unsigned depth,
                                      Walk& walk) const {
     if (keys_.null_mkey != 0 && request.key == keys_.null_mkey) {
+        if (is_remote(request.access)) return TranslationError::no_permission;
         if (request.bytes != 0) walk.append({{}, request.bytes, true});
         return TranslationError::none;
     }
@@ -180,6 +192,7 @@ TranslationError Translator::fixed_entries(const Mkey& mkey, const TranslationRe
     const std::uint64_t first = view.get<prm::mkc::start_addr>() >> shift;
     const std::uint64_t entries = mkey.translations.size() / kIndirectBytes;
     TranslationRequest part = request;
+    part.access = behind(request.access);
     std::uint64_t left = request.bytes;
     std::uint64_t address = request.address;
     while (left != 0) {
@@ -207,6 +220,7 @@ TranslationError Translator::list_entries(const Mkey& mkey, const TranslationReq
     std::uint64_t skip = request.address - mkey.view().get<prm::mkc::start_addr>();
     std::uint64_t left = request.bytes;
     TranslationRequest part = request;
+    part.access = behind(request.access);
     for (std::uint64_t index = 0; left != 0; ++index) {
         if (index >= entries) return TranslationError::out_of_range;
         if (walk.exhausted()) return TranslationError::too_deep;

@@ -2,10 +2,9 @@
 // Send queues of QPs over a transport. The consumer index moves on as WQEs are handed over; what is
 // not reported is still owed: when a WQE fails or the QP is moved to error the index goes back to
 // it, so that the flush finds it and all that follows in the ring.
-#include "model/queues/send_queue.h"
-
 #include "model/base/assert.h"
 #include "model/queues/qp_counters.h"
+#include "model/queues/send_queue.h"
 #include "model/queues/service_type.h"
 
 #include <algorithm>
@@ -24,7 +23,7 @@ bool SendQueues::over_transport(const Queue& queue) const {
 }
 
 // Whether the queue waits for the transport: for room, or for the turn of a bad WQE.
-bool SendQueues::held_back(const Queue& queue) const {
+bool SendQueues::waits_for_transport(const Queue& queue) const {
     if (queue.qp == nullptr) return false;
     const Posted* posted = posted_.find(*queue.qp);
     return posted != nullptr && (posted->blocked || posted->failing);
@@ -56,8 +55,8 @@ void SendQueues::execute_over_transport(Queue& queue, Picoseconds at, const WqeC
     QpSend send{*queue.qp, control};
     send.wqe = wqe_;
     SendOutcome outcome{at, wqe_status::kSuccess, at};
-    const std::uint32_t fence = prm::ConstView<prm::wqe_ctrl_seg>(wqe_).get<
-        prm::wqe_ctrl_seg::fm>();
+    const std::uint32_t fence =
+        prm::ConstView<prm::wqe_ctrl_seg>(wqe_).get<prm::wqe_ctrl_seg::fm>();
     if (fence > kLastFence) {
         outcome.status = wqe_status::kBadWqe;
     } else if (execute_local(queue, at, control, outcome)) {
@@ -108,9 +107,8 @@ void SendQueues::done(Qp& qp, Picoseconds at, const SendDone& done) {
         ++state_.counters.stale_reports;
         return;
     }
-    CX_ASSERT(posted->indices.front() == done.wqe_index,
-              "QP {}: WQE {} reported, {} is the oldest", qp.id.number, done.wqe_index,
-              posted->indices.front());
+    CX_ASSERT(posted->indices.front() == done.wqe_index, "QP {}: WQE {} reported, {} is the oldest",
+              qp.id.number, done.wqe_index, posted->indices.front());
     posted->indices.pop();
     at = state_.not_before_now(at);
     if (done.signaled) complete_at(queue, at, done);

@@ -136,8 +136,8 @@ WqeStatus TransportWqe::parse_atomic(std::span<const std::byte> wqe, std::size_t
     const auto opcode = static_cast<WqeOpcode>(send.control.opcode);
     const bool masked = opcode == WqeOpcode::atomic_masked_compare_swap ||
                         opcode == WqeOpcode::atomic_masked_fetch_add;
-    const bool adds = opcode == WqeOpcode::atomic_fetch_add ||
-                      opcode == WqeOpcode::atomic_masked_fetch_add;
+    const bool adds =
+        opcode == WqeOpcode::atomic_fetch_add || opcode == WqeOpcode::atomic_masked_fetch_add;
     std::span<const std::byte> segment;
     if (!masked) {
         if (send.control.modifier != 0) return wqe_status::kBadWqe;

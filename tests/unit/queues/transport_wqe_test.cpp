@@ -15,8 +15,7 @@ std::vector<std::byte> address_vector(bool extended) {
 
 std::vector<std::byte> inline_data(std::string_view text) {
     std::vector<std::byte> segment((text.size() + 4 + 15) / 16 * 16);
-    store_be<std::uint32_t>(segment.data(),
-                            static_cast<std::uint32_t>(text.size()) | 0x80000000U);
+    store_be<std::uint32_t>(segment.data(), static_cast<std::uint32_t>(text.size()) | 0x80000000U);
     std::ranges::transform(text, segment.begin() + 4, [](char c) { return std::byte(c); });
     return segment;
 }
@@ -27,8 +26,8 @@ TEST_CASE("a SEND of an RC QP is handed over with its gathered payload", "[trans
         Qp& qp = bench.make_qp();
         SqDriver driver = bench.driver(qp);
         bench.send(driver, static_cast<std::uint8_t>(opcode),
-                   bench.data(100) + data_segment(28, bench.pa_key, 0x9000) + inline_data("end"),
-                   3, 0xabcd1234);
+                   bench.data(100) + data_segment(28, bench.pa_key, 0x9000) + inline_data("end"), 3,
+                   0xabcd1234);
         REQUIRE(bench.transport.posts.size() == 1);
         const auto& post = bench.transport.posts[0];
         CHECK(post.qpn == qp.id.number);
@@ -120,9 +119,8 @@ TEST_CASE("atomics carry their operands", "[transport]") {
         TransportBench bench;
         Qp& qp = bench.make_qp();
         SqDriver driver = bench.driver(qp);
-        const auto doorbell =
-            bench.post(driver, c.opcode, 0,
-                       remote_segment(0x4000, 0x77) + c.operands + bench.data(c.bytes));
+        const auto doorbell = bench.post(
+            driver, c.opcode, 0, remote_segment(0x4000, 0x77) + c.operands + bench.data(c.bytes));
         bench.host.fill(driver.ring, 1, c.modifier);
         bench.ring(driver, doorbell);
         bench.run(microseconds(2));
@@ -206,8 +204,8 @@ TEST_CASE("what a WQE may not ask for is refused", "[transport]") {
         {"LSO over RC", kRc, 0x0e, plain, 0x02, 0x68},
         {"BIND_MW over RC", kRc, 0x18, plain, 0x02, 0x68},
         {"WRITE without an address", kRc, 0x08, nothing, 0x02, 0x68},
-        {"atomic without operands", kRc, 0x11,
-         [](TransportBench&) { return remote_segment(0, 1); }, 0x02, 0x68},
+        {"atomic without operands", kRc, 0x11, [](TransportBench&) { return remote_segment(0, 1); },
+         0x02, 0x68},
         {"datagram without an address", kUd, 0x0a, nothing, 0x02, 0x68},
         {"datagram with half an address", kUd, 0x0a,
          [](TransportBench&) {
@@ -248,8 +246,8 @@ TEST_CASE("what a WQE may not ask for is refused", "[transport]") {
                     data_segment(8, b.create_mkey(kPd, 0, 0, 0x1000, 0, 0).key(), 0xffc);
          },
          0x04, 0x33},
-        {"message above the QP's limit", kRc, 0x0a,
-         [](TransportBench& b) { return b.data(4097); }, 0x01, 0x00},
+        {"message above the QP's limit", kRc, 0x0a, [](TransportBench& b) { return b.data(4097); },
+         0x01, 0x00},
     };
     for (const Refusal& refusal : refusals) {
         INFO(refusal.what);
