@@ -55,7 +55,7 @@ void fill_completion(std::span<std::byte, 64> cqe, const ReceivedPacket& packet,
                      std::uint32_t source_qp, std::uint32_t bytes, bool network_header) {
     using prm::cqe64;
     const prm::View<cqe64> view{std::span<std::byte>(cqe)};
-    const OperationTraits traits = packet.headers.traits();
+    const OperationTraits& traits = packet.headers.traits();
     const std::uint32_t network = network_type(packet.kind);
     view.set<cqe64::opcode>(opcode(traits));
     view.set<cqe64::byte_cnt>(bytes);

@@ -39,7 +39,7 @@ std::uint64_t needed_bytes(const OperationTraits& traits, std::uint32_t payload)
 void Responder::message(Connection& connection, Picoseconds at, const ReceivedPacket& packet) {
     ResponderState& state = connection.responder;
     const TransportHeaders& headers = packet.headers;
-    const OperationTraits traits = headers.traits();
+    const OperationTraits& traits = headers.traits();
     if (traits.first && traits.write && !may_begin(connection, at, packet)) return;
     if (!fits(connection, at, packet)) return;
     if (wants_receive(traits) && !has_receive(connection, at, packet)) return;
@@ -94,7 +94,7 @@ bool Responder::may_begin(Connection& connection, Picoseconds at, const Received
 
 bool Responder::fits(Connection& connection, Picoseconds at, const ReceivedPacket& packet) {
     const ResponderState& state = connection.responder;
-    const OperationTraits traits = packet.headers.traits();
+    const OperationTraits& traits = packet.headers.traits();
     bool good = length_fits(traits, packet.payload_bytes, connection.attributes.mtu);
     if (good && traits.write) {
         const std::uint64_t announced = traits.first ? packet.headers.dma_bytes : state.write_bytes;
@@ -190,7 +190,7 @@ bool Responder::store(Connection& connection, Picoseconds at, const ReceivedPack
 
 /// A short SEND of one packet may come in its completion (qpc.cs_res); its buffer is not touched.
 bool Responder::in_completion(const Connection& connection, const ReceivedPacket& packet) const {
-    const OperationTraits traits = packet.headers.traits();
+    const OperationTraits& traits = packet.headers.traits();
     return traits.send && traits.first && traits.last && !packet.payload.empty() &&
            connection.service != WireService::ud && packet.payload.size() == packet.payload_bytes &&
            packet.payload_bytes <=

@@ -95,7 +95,7 @@ void Responder::reliable(Connection& connection, Picoseconds at, const ReceivedP
         return;
     }
     state.nak_in_flight = false;
-    const OperationTraits traits = headers.traits();
+    const OperationTraits& traits = headers.traits();
     if (!in_order(state.message, traits)) {
         refuse(connection, at, NakCode::invalid_request);
     } else if (headers.operation() == Operation::read_request) {
@@ -138,7 +138,7 @@ void Responder::duplicate(Connection& connection, Picoseconds at, const Received
 void Responder::unreliable(Connection& connection, Picoseconds at, const ReceivedPacket& packet) {
     using Message = ResponderState::Message;
     ResponderState& state = connection.responder;
-    const OperationTraits traits = packet.headers.traits();
+    const OperationTraits& traits = packet.headers.traits();
     if (packet.headers.psn != state.expected) {
         environment_.queues.count(connection.qp, "out_of_sequence", 1);
         state.message = Message::none;

@@ -3,6 +3,7 @@
 // bits, operation in the lower five) and which headers follow.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 namespace cxsim::roce {
@@ -69,8 +70,9 @@ struct OperationTraits {
     bool payload = false;
 };
 
-/// Traits of the lower five bits; `valid` is false of numbers without meaning.
-constexpr OperationTraits traits_of(Operation operation) {
+namespace detail {
+
+constexpr OperationTraits describe(Operation operation) {
     OperationTraits t;
     const auto request = [&](bool first, bool last) {
         t.valid = t.request = true;
@@ -131,6 +133,19 @@ constexpr OperationTraits traits_of(Operation operation) {
             break;
     }
     return t;
+}
+
+inline constexpr auto kOperationTraits = [] {
+    std::array<OperationTraits, 32> table;
+    for (std::uint8_t i = 0; i < table.size(); ++i) table[i] = describe(static_cast<Operation>(i));
+    return table;
+}();
+
+}  // namespace detail
+
+/// Traits of the lower five bits; `valid` is false of numbers without meaning.
+constexpr const OperationTraits& traits_of(Operation operation) {
+    return detail::kOperationTraits[static_cast<std::uint8_t>(operation) & 0x1f];
 }
 
 /// Whether the service has the operation: UC no READ, atomics, acknowledgements or invalidate;

@@ -55,7 +55,7 @@ struct TransportHeaders {
 
     WireService service() const { return service_of(opcode); }
     Operation operation() const { return operation_of(opcode); }
-    OperationTraits traits() const { return traits_of(operation()); }
+    const OperationTraits& traits() const { return traits_of(operation()); }
     friend bool operator==(const TransportHeaders&, const TransportHeaders&) = default;
 };
 
