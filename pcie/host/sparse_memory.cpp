@@ -31,7 +31,10 @@ const std::byte* SparseMemory::existing_page(std::uint64_t address) const {
 
 std::byte* SparseMemory::page_of(std::uint64_t address) {
     Page& page = pages_[address / kPageBytes];
-    if (!page) page = std::make_unique<std::byte[]>(kPageBytes);
+    if (!page) {
+        const auto block = std::make_shared<std::byte[]>(kPageBytes);
+        page = Page(block, block.get());
+    }
     return page.get();
 }
 
@@ -79,6 +82,34 @@ std::span<std::byte> SparseMemory::window(HostAddress address, std::size_t bytes
     CX_ASSERT(contains(address.value, bytes) && offset + bytes <= kPageBytes,
               "window of {} bytes at {:#x}", bytes, address.value);
     return {page_of(address.value) + offset, bytes};
+}
+
+std::span<std::byte> SparseMemory::contiguous(HostAddress address, std::size_t bytes) {
+    CX_ASSERT(bytes > 0 && contains(address.value, bytes) && address.value % kPageBytes == 0,
+              "{} contiguous bytes at {:#x}", bytes, address.value);
+    const std::uint64_t first = address.value / kPageBytes;
+    const std::uint64_t count = (bytes + kPageBytes - 1) / kPageBytes;
+    const std::byte* start = existing_page(address.value);
+    bool together = start != nullptr;
+    for (std::uint64_t i = 1; together && i < count; ++i) {
+        together = existing_page((first + i) * kPageBytes) == start + i * kPageBytes;
+    }
+    if (!together) {
+        const auto whole = std::make_shared<std::byte[]>(count * kPageBytes);
+        for (std::uint64_t i = 0; i < count; ++i) {
+            Page& page = pages_[first + i];
+            std::byte* place = whole.get() + i * kPageBytes;
+            if (page) std::memcpy(place, page.get(), kPageBytes);
+            page = Page(whole, place);
+        }
+    }
+    return {page_of(address.value), bytes};
+}
+
+std::shared_ptr<std::byte> SparseMemory::block(HostAddress address) {
+    CX_ASSERT(contains(address.value, 1), "block at {:#x}", address.value);
+    page_of(address.value);
+    return pages_[address.value / kPageBytes];
 }
 
 HostAddress SparseMemory::allocate(std::uint64_t bytes, std::uint64_t alignment) {

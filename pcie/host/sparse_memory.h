@@ -36,12 +36,19 @@ class SparseMemory : public HostMemory {
     /// The same memory for direct use, as long as it is allocated. The range must lie inside one
     /// block of kPageBytes.
     std::span<std::byte> window(model::HostAddress address, std::size_t bytes);
+    /// The same for a range over several blocks, which are brought together for it. `address` is
+    /// aligned to kPageBytes, and whoever allocated the range has its last block to himself:
+    /// earlier windows into these blocks are no longer the memory.
+    std::span<std::byte> contiguous(model::HostAddress address, std::size_t bytes);
+
+    /// The block at `address`; who holds it may use a window into it beyond its allocation.
+    std::shared_ptr<std::byte> block(model::HostAddress address);
 
     /// Pages that exist so far.
     std::size_t pages() const { return pages_.size(); }
 
   private:
-    using Page = std::unique_ptr<std::byte[]>;
+    using Page = std::shared_ptr<std::byte>;  ///< a block of its own or part of a larger one
     struct Block {
         std::uint64_t start;
         std::uint64_t bytes;

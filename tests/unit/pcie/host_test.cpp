@@ -57,6 +57,35 @@ TEST_CASE("reading untouched memory gives zeroes and makes no page", "[host]") {
     CHECK(memory.pages() == 0);
 }
 
+TEST_CASE("a range over several blocks becomes one piece and stays the memory", "[host]") {
+    constexpr std::size_t kBlock = SparseMemory::kPageBytes;
+    SparseMemory memory({0x10000}, {16 * kBlock});
+    const HostAddress at = memory.allocate(3 * kBlock, kBlock);
+    const std::vector<std::byte> before(10, std::byte{0x11});
+    memory.store(at + (2 * kBlock - 5), before);
+    const auto piece = memory.contiguous(at, 2 * kBlock + 7);
+    REQUIRE(piece.size() == 2 * kBlock + 7);
+    CHECK(piece[2 * kBlock - 5] == std::byte{0x11});
+    CHECK(piece[2 * kBlock + 4] == std::byte{0x11});
+    CHECK(piece[2 * kBlock + 5] == std::byte{0});
+    piece[kBlock] = std::byte{0x22};
+    std::vector<std::byte> back(1);
+    memory.load(at + kBlock, back);
+    CHECK(back[0] == std::byte{0x22});
+    CHECK(memory.contiguous(at, 2 * kBlock).data() == piece.data());
+
+    // Who holds the block keeps the bytes when another range is brought together over it.
+    const auto held = memory.block(at);
+    memory.free(at);
+    const HostAddress again = memory.allocate(4 * kBlock, kBlock);
+    CHECK(again == at);
+    CHECK(memory.contiguous(again, 4 * kBlock).data() != piece.data());
+    piece[0] = std::byte{0x33};
+    CHECK(*held == std::byte{0x33});
+    memory.load(again, back);
+    CHECK(back[0] == std::byte{0});
+}
+
 TEST_CASE("addresses outside of the memory are claimed by nobody", "[host]") {
     SparseMemory memory({0x1000}, {0x1000});
     std::array<std::byte, 16> data{};
