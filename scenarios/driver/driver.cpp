@@ -195,6 +195,26 @@ void Driver::set_capabilities() {
         },
         {}, prm::hca_cap_op_mod(prm::HcaCapType::GENERAL, prm::HcaCapMode::MAX));
     commands_.set_signatures(sign, sign);
+    if (limit.get<Cap::atomic>() != 0) set_atomic_order();
+}
+
+// Atomics hand back what they found in the host's byte order, where the card can.
+void Driver::set_atomic_order() {
+    using Caps = prm::atomic_caps;
+    std::vector<std::byte> wanted =
+        query_capabilities(prm::HcaCapType::ATOMIC, prm::HcaCapMode::CUR);
+    const auto maximum = query_capabilities(prm::HcaCapType::ATOMIC, prm::HcaCapMode::MAX);
+    if (prm::ConstView<Caps>(maximum).get<Caps::supported_atomic_req_8B_endianness_mode_1>() == 0) {
+        return;
+    }
+    prm::View<Caps>(wanted).set<Caps::atomic_req_8B_endianness_mode>(1U);
+    run<prm::set_hca_cap_in, prm::set_hca_cap_out>(
+        Opcode::SET_HCA_CAP,
+        [&](auto in) {
+            const auto place = in.bytes().subspan(16);
+            std::copy_n(wanted.begin(), std::min(wanted.size(), place.size()), place.begin());
+        },
+        {}, prm::hca_cap_op_mod(prm::HcaCapType::ATOMIC, prm::HcaCapMode::MAX));
 }
 
 std::unique_ptr<EventQueue> Driver::create_event_queue(std::uint32_t log_size, std::uint32_t vector,

@@ -126,6 +126,7 @@ class Driver {
     std::uint32_t take_back(std::uint32_t count);
     void answer_page_request(const Event& event);
     void set_capabilities();
+    void set_atomic_order();
     void drain(EventQueue& queue);
 
     Host& host_;
