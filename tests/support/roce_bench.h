@@ -96,6 +96,7 @@ class FakeQpQueues final : public model::QpQueues {
     struct Sent {
         model::Picoseconds at;
         model::SendDone done;
+        std::uint32_t qp = 0;
     };
     struct SendFailure {
         model::Picoseconds at;
@@ -108,6 +109,7 @@ class FakeQpQueues final : public model::QpQueues {
         std::uint32_t shared_number = 0;
         std::array<std::byte, 64> cqe{};
         bool solicited = false;
+        std::uint32_t qp = 0;
     };
     struct ReceiveFailure {
         model::Picoseconds at;
@@ -154,8 +156,8 @@ class FakeQpQueues final : public model::QpQueues {
         return found == counters.end() ? 0 : found->second;
     }
 
-    void send_done(model::Qp&, model::Picoseconds at, const model::SendDone& done) override {
-        sent.push_back({at, done});
+    void send_done(model::Qp& qp, model::Picoseconds at, const model::SendDone& done) override {
+        sent.push_back({at, done, qp.id.number});
     }
     void send_failed(model::Qp&, model::Picoseconds at, std::uint16_t wqe_index,
                      const model::WqeStatus& status) override {
@@ -180,8 +182,9 @@ class FakeQpQueues final : public model::QpQueues {
         posted.pop_front();
         return model::ReceiveVerdict::delivered;
     }
-    void receive_done(model::Qp&, model::Picoseconds at, const model::ReceiveDone& done) override {
-        Received entry{at, done.wqe_index, done.shared_number, {}, done.solicited};
+    void receive_done(model::Qp& qp, model::Picoseconds at,
+                      const model::ReceiveDone& done) override {
+        Received entry{at, done.wqe_index, done.shared_number, {}, done.solicited, qp.id.number};
         std::ranges::copy(done.cqe, entry.cqe.begin());
         received.push_back(entry);
     }
