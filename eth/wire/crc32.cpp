@@ -3,15 +3,13 @@
 
 #include "model/base/endian.h"
 
-#include <zlib.h>
+#include <isa-l/crc.h>
 
 namespace cxsim::eth {
 
 std::uint32_t crc32(std::span<const std::byte> bytes, std::uint32_t start) {
-    // zlib answers a null pointer with the initial value instead of `start`.
-    if (bytes.empty()) return start;
-    return static_cast<std::uint32_t>(
-        ::crc32_z(start, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
+    return ::crc32_gzip_refl(start, reinterpret_cast<const unsigned char*>(bytes.data()),
+                             bytes.size());
 }
 
 std::array<std::byte, 4> frame_check_sequence(std::span<const std::byte> frame) {

@@ -20,8 +20,15 @@ namespace cxsim::roce {
 /// objects.
 struct TransportCounters {
     std::uint64_t packets_sent = 0;
-    std::uint64_t packets_received = 0;   ///< parsed and for one of the function's addresses
-    std::uint64_t looped = 0;             ///< sent to the own address; part of both above
+    std::uint64_t frames_to_port = 0;     ///< of those: not only looped, not stopped by the vport
+    std::uint64_t looped = 0;             ///< sent to the own address
+    std::uint64_t frames_from_port = 0;   ///< that are RoCE's
+    std::uint64_t vport_down = 0;         ///< received, and the vport is down
+    std::uint64_t packets_received = 0;   ///< from the port or looped, parsed
+    std::uint64_t copies = 0;             ///< packets_received of groups, beyond one for each
+    std::uint64_t requests = 0;           ///< given to a responder
+    std::uint64_t responses = 0;          ///< given to a requester
+    std::uint64_t notifications = 0;      ///< CNPs for a QP
     std::uint64_t retransmitted = 0;      ///< packets sent again
     std::uint64_t malformed = 0;
     std::uint64_t bad_icrc = 0;

@@ -232,7 +232,9 @@ void Transport::transmit(Picoseconds ready, const Path& path, model::FramePtr fr
         looping_.push_back({own ? std::move(frame) : setup_.frames.copy(*frame),
                             setup_.calendar.schedule<&Transport::looped>(looped_until_, this)});
     }
-    if (frame != nullptr) setup_.port.transmit(ready, std::move(frame));
+    if (frame == nullptr) return;
+    ++counters_.frames_to_port;
+    setup_.port.transmit(ready, std::move(frame));
 }
 
 void Transport::looped(const model::EventArguments&) {
@@ -253,6 +255,7 @@ Picoseconds Transport::receive(Picoseconds at, model::FramePtr frame) {
     if (connections_.empty() || !takes(*frame)) {
         return setup_.ethernet.receive(at, std::move(frame));
     }
+    ++counters_.frames_from_port;
     dispatch(at, *frame);
     return at + setup_.timing.receive;
 }
@@ -267,6 +270,7 @@ void Transport::count_received(const ReceivedPacket& packet) {
 void Transport::dispatch(Picoseconds at, const model::Frame& frame) {
     if (!setup_.gate.open) {
         ++setup_.gate.receive_vport_down;
+        ++counters_.vport_down;
         return;
     }
     ReceivedPacket packet;
@@ -295,7 +299,13 @@ void Transport::dispatch(Picoseconds at, const model::Frame& frame) {
 }
 
 void Transport::multicast(Picoseconds at, const ReceivedPacket& packet) {
-    for (const std::uint32_t number : setup_.addresses.members(packet.destination)) {
+    const auto members = setup_.addresses.members(packet.destination);
+    if (members.empty()) {
+        ++counters_.no_queue;
+        return;
+    }
+    counters_.copies += members.size() - 1;
+    for (const std::uint32_t number : members) {
         const auto place = connections_.find(number);
         dispatch(at, place == connections_.end() ? nullptr : place->second.get(), packet);
     }
@@ -352,15 +362,18 @@ void Transport::dispatch(Picoseconds at, Connection* connection, const ReceivedP
     }
     if (packet.congestion_experienced()) notify_congestion(at, *connection, packet);
     if (headers.opcode == kCnpOpcode) {
+        ++counters_.notifications;
         if (connection->rate != nullptr) connection->rate->notified(at);
         return;
     }
     if (headers.traits().request) {
+        ++counters_.requests;
         responder_.request(*connection, at, packet);
     } else if (connection->sends) {
+        ++counters_.responses;
         requester_.response(*connection, at, packet);
     } else {
-        ++counters_.dropped_response;
+        ++counters_.not_ready;
     }
 }
 

@@ -80,8 +80,6 @@ Json pipeline_status(Card& card) {
               {"loop_blocked", received.loop_blocked},
               {"vport_down", received.vport_down},
               {"steered_away", received.steered_away},
-              {"looped", received.looped},
-              {"loop_blocked", received.loop_blocked},
               {"copies", received.copies},
               {"deliveries", received.deliveries},
               {"no_queue", received.no_queue},
@@ -94,6 +92,39 @@ Json pipeline_status(Card& card) {
               {"failures", queues.receive_failures}}},
             {"cqes", queues.cqes},
             {"compressed_cqes", queues.compressed_cqes}};
+}
+
+// The same of RoCE packets, which are no frames of the pipelines.
+Json transport_status(const Card& card) {
+    const roce::TransportCounters& c = card.transport().counters();
+    return {{"connections", card.transport().connections()},
+            {"packets_sent", c.packets_sent},
+            {"frames_to_port", c.frames_to_port},
+            {"looped", c.looped},
+            {"frames_from_port", c.frames_from_port},
+            {"vport_down", c.vport_down},
+            {"bad_icrc", c.bad_icrc},
+            {"malformed", c.malformed},
+            {"packets_received", c.packets_received},
+            {"copies", c.copies},
+            {"requests", c.requests},
+            {"responses", c.responses},
+            {"notifications", c.notifications},
+            {"no_queue", c.no_queue},
+            {"not_ready", c.not_ready},
+            {"bad_pkey", c.bad_pkey},
+            {"bad_qkey", c.bad_qkey},
+            {"bad_address", c.bad_address},
+            {"retransmitted", c.retransmitted},
+            {"timeouts", c.timeouts},
+            {"acknowledges_sent", c.acknowledges_sent},
+            {"naks_sent", c.naks_sent},
+            {"messages_sent", c.messages_sent},
+            {"messages_received", c.messages_received},
+            {"dropped_sequence", c.dropped_sequence},
+            {"dropped_no_buffer", c.dropped_no_buffer},
+            {"dropped_request", c.dropped_request},
+            {"dropped_response", c.dropped_response}};
 }
 
 Json link_status(Card& card, const Network::Place& place) {
@@ -222,6 +253,7 @@ Json ServeLoop::card_status(ServedCard& served) {
     entry["link"] = link_status(card, network_.place_of(card));
     entry["port"] = nonzero(card.port().counters());
     entry["pipelines"] = pipeline_status(card);
+    entry["transport"] = transport_status(card);
     Json commands = Json::array();
     for (const auto& [opcode, statistics] : firmware.opcode_statistics()) {
         commands.push_back({{"opcode", prm::opcode_name(opcode)},

@@ -143,6 +143,27 @@ firmware_stub::FirmwareConfig firmware_config(const model::CardData& card,
     return config;
 }
 
+roce::TransportTiming transport_timing(const model::CardData& card) {
+    const model::FirmwareTiming& data = card.timing();
+    roce::TransportTiming timing;
+    timing.message_per_qp = data.roce_message_per_qp();
+    timing.message = data.roce_message();
+    timing.packet = data.roce_packet();
+    timing.transmit = data.roce_transmit();
+    timing.receive = data.roce_receive();
+    timing.acknowledge = data.roce_acknowledge();
+    timing.atomic = data.roce_atomic();
+    timing.nak = data.roce_nak();
+    timing.nak_read = data.roce_nak_read();
+    timing.retransmit = data.roce_retransmit();
+    timing.loopback = data.roce_loopback();
+    timing.psn_window = data.roce_psn_window();
+    timing.request_window = data.roce_request_window();
+    timing.acknowledge_coalesce = data.roce_acknowledge_coalesce();
+    timing.adaptive_timers = data.roce_adaptive_timers() != 0;
+    return timing;
+}
+
 eth::PipelineOptions pipeline_options(const model::CardData& card) {
     const auto offload = [&](const char* field) {
         return card.capabilities().max_value("per_protocol_networking_offload_caps", field);
@@ -192,8 +213,14 @@ Card::Card(model::Kernel& kernel, const CardSetup& setup)
                                  pipeline_options(*data_)};
     receiver_ = std::make_unique<eth::Receiver>(pipeline);
     transmitter_ = std::make_unique<eth::Transmitter>(pipeline, *receiver_);
-    port_->set_receiver(receiver_.get());
+    roce_addresses_ = std::make_unique<RoceAddresses>(function);
+    transport_ = std::make_unique<roce::Transport>(roce::TransportSetup{
+        id, kernel.calendar(), bus, function.queues().qp_queues(), frames, *port_,
+        function.vport().counters, function.vport().gate, *roce_addresses_, *receiver_,
+        function.congestion, *port_, transport_timing(*data_), setup_.synthetic});
+    port_->set_receiver(transport_.get());
     function.queues().set_packet_sink(transmitter_.get());
+    function.queues().set_transport(transport_.get());
 }
 
 // The host may be gone already: the link that goes down must not make the firmware write events.
@@ -202,6 +229,7 @@ Card::~Card() {
     port_->set_receiver(nullptr);
     port_->disconnect();
     firmware_->function(model::FunctionId{0}).queues().set_packet_sink(nullptr);
+    firmware_->function(model::FunctionId{0}).queues().set_transport(nullptr);
 }
 
 }  // namespace cxsim::scenarios

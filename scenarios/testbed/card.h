@@ -13,6 +13,8 @@
 #include "model/params/card_data.h"
 #include "model/sim/kernel.h"
 #include "pcie/endpoint/endpoint.h"
+#include "roce/transport/transport.h"
+#include "scenarios/testbed/roce_addresses.h"
 
 namespace cxsim::scenarios {
 
@@ -28,6 +30,8 @@ struct CardSetup {
     /// Frames of all cards that share a wire come from one pool, which outlives them. Null: the
     /// card has its own, and no wire.
     model::FramePool* frames = nullptr;
+    /// RDMA payload has lengths and no content (experiments that need no data).
+    bool synthetic = false;
 };
 
 class Card {
@@ -45,6 +49,7 @@ class Card {
     eth::Mac& port() { return *port_; }
     const eth::Transmitter& transmitter() const { return *transmitter_; }
     const eth::Receiver& receiver() const { return *receiver_; }
+    const roce::Transport& transport() const { return *transport_; }
     /// Counters of the port and below.
     model::stats::Group& statistics() { return statistics_; }
 
@@ -60,11 +65,15 @@ class Card {
     std::unique_ptr<firmware_stub::Firmware> firmware_;
     std::unique_ptr<eth::Receiver> receiver_;
     std::unique_ptr<eth::Transmitter> transmitter_;
+    std::unique_ptr<RoceAddresses> roce_addresses_;
+    std::unique_ptr<roce::Transport> transport_;
 };
 
 /// What the PCIe endpoint of a card is, from its data.
 pcie::EndpointConfig endpoint_config(const model::CardData& card,
                                      const model::BoardIdentity& board);
+/// Times and windows of its transport.
+roce::TransportTiming transport_timing(const model::CardData& card);
 /// What its packet pipelines may do.
 eth::PipelineOptions pipeline_options(const model::CardData& card);
 /// What its firmware is.

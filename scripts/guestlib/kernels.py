@@ -36,7 +36,7 @@ net/ipv6/sit net/psample/ net/tls/ net/packet/ net/dcb/ net/mpls/ net/openvswitc
 net/netfilter/nf_conntrack net/netfilter/nf_flow_table net/netfilter/nf_tables
 net/netfilter/nf_nat net/netfilter/nft_flow_offload net/netfilter/nft_ct
 net/9p/ fs/9p/ fs/configfs/ fs/overlayfs/
-crypto/crc32c_generic arch/x86/crypto/crc32c-intel
+crypto/crc32c_generic crypto/crc32_generic arch/x86/crypto/crc32c-intel
 """.split()
 
 
@@ -46,6 +46,11 @@ class Kernel:
     image: pathlib.Path  # what goes to -kernel
     modules: pathlib.Path  # holds lib/modules/<release>, reduced, with depmod done
     key: str  # names everything made from it
+
+
+def cache_key(release):
+    """Names what is made of a kernel: another list of modules makes another one."""
+    return f"{release}-{hashlib.sha256(' '.join(WANTED).encode()).hexdigest()[:6]}"
 
 
 def _candidates(apt, pattern, prefix):
@@ -84,7 +89,8 @@ def prepare(cache, name, refresh=False, modules=None):
         return _prepare_own(cache, pathlib.Path(name), modules)
     apt, package = _select(cache, name, refresh)
     release = package.removeprefix("linux-image-")
-    final = cache.path("kernels", release)
+    key = cache_key(release)
+    final = cache.path("kernels", key)
     if not (final / "image").exists():
         cache.need(_WORK_BYTES, f"kernel {release}")
         # Since 7.x image and modules are packages of their own, named after the same release.
@@ -98,7 +104,7 @@ def prepare(cache, name, refresh=False, modules=None):
             raise GuestError(f"{package} holds no kernel image; its layout has changed")
         _finish(cache, images[0], work / "all/usr/lib/modules" / release, release, work, final)
         apt.drop(paths)
-    return Kernel(release, final / "image", final, release)
+    return Kernel(release, final / "image", final, key)
 
 
 def _prepare_own(cache, path, modules):
@@ -126,7 +132,7 @@ def _prepare_own(cache, path, modules):
                          "`make modules_install INSTALL_MOD_PATH=DIR` and give --modules DIR")
     order = tree / "modules.order"
     stamp = f"{image.resolve()} {image.stat().st_mtime_ns} {tree} {order.stat().st_mtime_ns}"
-    key = f"own-{release}-{hashlib.sha256(stamp.encode()).hexdigest()[:10]}"
+    key = f"own-{cache_key(release)}-{hashlib.sha256(stamp.encode()).hexdigest()[:10]}"
     final = cache.path("kernels", key)
     if not (final / "image").exists():
         cache.need(_WORK_BYTES, f"kernel {release}")

@@ -37,9 +37,10 @@ def _complete(cache, name, packages):
     if not known_qemu or not release or not os.path.exists(known_qemu["argv"][0]):
         return None
     release = release.removeprefix("linux-image-")
-    folder = cache.root / "kernels" / release
-    kernel = kernels.Kernel(release, folder / "image", folder, release)
-    initrd = cache.root / "initrds" / f"{release}-{image.image_key(packages)}" / "initrd"
+    key = kernels.cache_key(release)
+    folder = cache.root / "kernels" / key
+    kernel = kernels.Kernel(release, folder / "image", folder, key)
+    initrd = cache.root / "initrds" / f"{key}-{image.image_key(packages)}" / "initrd"
     if not kernel.image.exists() or not initrd.exists():
         return None
     return Kit(machine.Qemu(**known_qemu), kernel, initrd)

@@ -12,8 +12,9 @@ def _port(card):
 def check_card(card, on_the_way):
     """`on_the_way`: frames of all cards that still have memory."""
     port, sent, got = _port(card), card["pipelines"]["transmit"], card["pipelines"]["receive"]
+    rdma = card["transport"]
     lines = [
-        ("given to the port", sent["frames"], port("tx_accepted"), 0),
+        ("given to the port", sent["frames"] + rdma["frames_to_port"], port("tx_accepted"), 0),
         ("taken by the port", port("tx_accepted"),
          port("tx_frames") - port("tx_control") + port("tx_discards"), on_the_way),
         ("arrived", port("rx_events"),
@@ -21,7 +22,13 @@ def check_card(card, on_the_way):
         ("good at the port", port("rx_frames") + port("rx_damaged_kept"),
          port("rx_control") + port("rx_delivered") + port("rx_discards") +
          port("rx_no_receiver"), 0),
-        ("handed over", port("rx_delivered"), got["frames"], 0),
+        ("handed over", port("rx_delivered"), got["frames"] + rdma["frames_from_port"], 0),
+        ("RoCE's", rdma["frames_from_port"] + rdma["looped"],
+         sum(rdma[name] for name in ("vport_down", "bad_icrc", "malformed", "packets_received")),
+         on_the_way),
+        ("packets for QPs", rdma["packets_received"] + rdma["copies"],
+         sum(rdma[name] for name in ("requests", "responses", "notifications", "no_queue",
+                                     "not_ready", "bad_pkey", "bad_qkey", "bad_address")), 0),
         ("steered", got["frames"] + got.get("looped", 0) + got.get("copies", 0),
          got["vport_down"] + got["steered_away"] + got["deliveries"], 0),
         ("delivered", got["deliveries"],

@@ -18,6 +18,7 @@ sys.path.insert(0, str(ROOT / "scripts"))
 
 import books  # noqa: E402
 import guestlib  # noqa: E402
+import rdma  # noqa: E402
 import traffic  # noqa: E402
 from guestlib import server as serving, setup  # noqa: E402
 
@@ -134,4 +135,13 @@ def pair(serve, boot):
         server = serve(*cards)
         guest = boot(kernel, server.sockets)
         return guest, traffic.prepare(guest), server
+    return start
+
+
+@pytest.fixture
+def verbs(serve, boot):
+    """verbs(kernel, cards=..) -> (guest, netdevs, RDMA devices): two cards, see rdma.py."""
+    def start(kernel, cards=("connectx5", "connectx5")):
+        guest = boot(kernel, serve(*cards).sockets)
+        return guest, *rdma.prepare(guest)
     return start
