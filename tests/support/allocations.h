@@ -3,13 +3,12 @@
 // file of an executable.
 #pragma once
 
-#include <cstdint>
+#include "tests/support/allocation_count.h"
+
 #include <cstdlib>
 #include <new>
 
 namespace cxsim::test {
-
-inline std::uint64_t g_allocations = 0;
 
 inline void* counted_allocation(std::size_t size) {
     ++g_allocations;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The packet path of the responder takes no memory once it is warm.
-#include "tests/support/allocations.h"
+#include "tests/support/allocation_count.h"
 #include "tests/unit/roce/responder_bench.h"
 
 #include <catch2/catch_test_macros.hpp>
@@ -32,7 +32,9 @@ void round(ResponderBench& bench, std::span<const std::byte> data) {
 TEST_CASE("the responder allocates nothing after warm-up", "[responder]") {
     ResponderBench bench;
     bench.output.keep = false;
+    const std::uint64_t start = test::g_allocations;
     const auto data = bench.data(256);
+    REQUIRE(test::g_allocations > start);  // requester_cost_test.cpp has the hooks
     bench.queues.received.reserve(64);
     std::uint64_t allocations = 0;
     for (unsigned i = 0; i < 200; ++i) {
