@@ -67,6 +67,8 @@ bool Requester::advance(Connection& connection, Picoseconds at, std::uint32_t en
 void Requester::progressed(Connection& connection, Picoseconds at) {
     RequesterState& s = connection.requester;
     s.retries = s.rnr_retries = s.rung = 0;
+    // A receive that was waited for was there after all (a duplicate got it).
+    s.hold_until = std::min(s.hold_until, at + environment_.timing.retransmit);
     if (s.cursor < s.acknowledged) {
         s.cursor = s.acknowledged;
         s.cursor_packet = 0;

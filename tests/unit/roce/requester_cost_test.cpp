@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What packets cost: calendar events, allocations, and how fairly QPs share the card.
+// What packets cost: calendar events, allocations, and how fairly QPs share the card. Allocations
+// are counted here for all files of this executable.
+#include "tests/support/allocations.h"
 #include "tests/unit/roce/requester_fixture.h"
 
 using namespace cxsim;
@@ -7,11 +9,6 @@ using cxsim::test::RequesterBench;
 using model::WqeOpcode;
 using model::microseconds;
 using model::nanoseconds;
-
-namespace cxsim::test {
-/// Of tests/support/allocations.h, whose hooks another file of this executable defines.
-inline std::uint64_t g_allocations = 0;
-}  // namespace cxsim::test
 
 namespace {
 

@@ -198,6 +198,19 @@ TEST_CASE("an RNR NAK makes the requester wait as long as it says", "[requester]
     CHECK(roce::rnr_time(31) == microseconds(491520));
 }
 
+TEST_CASE("progress ends the wait for a receive", "[requester]") {
+    RequesterBench b;
+    auto& c = b.open();
+    b.post(c, {.bytes = 8});
+    b.run_until(microseconds(5));
+    b.rnr_nak(c, 100, 0);  // 655 ms
+    b.ack(c, 100);         // a duplicate of the packet found one
+    CHECK(b.done() == std::vector<unsigned>{0});
+    b.post(c, {.bytes = 8});
+    CHECK(next_packet(b) == microseconds(5) + b.timing.retransmit);
+    CHECK(b.psns(1) == Psns{101});
+}
+
 TEST_CASE("RNR retries end with their own syndrome", "[requester]") {
     RequesterBench b;
     auto& c = b.open(7, 100, kRc, limits(7, 0, 2));
