@@ -184,7 +184,14 @@ Reply set_hca_cap(CommandContext& context, ConstView<prm::set_hca_cap_in> in,
     }
     const Reply check = check_capabilities(maximum.layout(), wanted, maximum.bytes(), current);
     if (!check.ok()) return check;
-    std::copy_n(wanted.begin(), current.size(), current.begin());
+    if (group->type == prm::HcaCapType::ATOMIC) {
+        // The rest is what the card is; drivers send zeros there.
+        using Atomic = prm::atomic_caps;
+        View<Atomic>(current).set<Atomic::atomic_req_8B_endianness_mode>(
+            ConstView<Atomic>(wanted).get<Atomic::atomic_req_8B_endianness_mode>());
+    } else {
+        std::copy_n(wanted.begin(), current.size(), current.begin());
+    }
     if (group->type == prm::HcaCapType::GENERAL) function.capabilities_changed();
     return accept();
 }

@@ -22,10 +22,19 @@ Gid group_of(ConstView<In> in) {
     return gid;
 }
 
+// A multicast GID of IBTA, or an IPv4 multicast address as RoCEv2 maps it (::ffff:224.0.0.0/100).
+bool is_group(const Gid& gid) {
+    constexpr std::uint8_t kMulticastPrefix = 0xff;
+    constexpr Gid kMapped{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+    constexpr std::ptrdiff_t kMappedBytes = 12;
+    if (gid[0] == kMulticastPrefix) return true;
+    return std::equal(gid.begin(), gid.begin() + kMappedBytes, kMapped.begin()) &&
+           gid[kMappedBytes] >> 4 == 0xe;
+}
+
 Reply attach_to_mcg(CommandContext& context, ConstView<prm::attach_to_mcg_in> in,
                     View<prm::attach_to_mcg_out>) {
     using Cap = prm::cmd_hca_cap;
-    constexpr std::uint8_t kMulticastPrefix = 0xff;
     FunctionState& function = context.function;
     const auto number = in.get<prm::attach_to_mcg_in::qpn>();
     const model::Qp* qp = function.resources().qps.find(number);
@@ -35,7 +44,7 @@ Reply attach_to_mcg(CommandContext& context, ConstView<prm::attach_to_mcg_in> in
         return refuse(Status::BAD_PARAM, "only datagram QPs receive multicast");
     }
     const Gid gid = group_of(in);
-    if (gid[0] != kMulticastPrefix) return refuse(Status::BAD_PARAM, "no multicast GID");
+    if (!is_group(gid)) return refuse(Status::BAD_PARAM, "no multicast GID");
     const auto group = function.multicast_groups.find(gid);
     if (group == function.multicast_groups.end()) {
         if (function.multicast_groups.size() >=

@@ -21,6 +21,7 @@ struct LocalAddress {
     std::uint16_t vlan = 0;
 };
 
+/// What the transport asks of the function's firmware.
 class AddressTable {
   public:
     virtual ~AddressTable() = default;
@@ -30,6 +31,9 @@ class AddressTable {
     virtual bool enabled() const = 0;
     /// Whether the table has the address.
     virtual bool is_local(const Gid& gid) const = 0;
+    /// Whether answers of atomics come to host memory with the most significant byte first
+    /// (atomic_caps.atomic_req_8B_endianness_mode 0) instead of the host's order.
+    virtual bool big_endian_originals() const { return false; }
     /// QPs attached to a multicast GID.
     virtual std::span<const std::uint32_t> members(const Gid& group) const = 0;
 };

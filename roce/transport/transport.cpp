@@ -156,6 +156,7 @@ void Transport::state_changed(model::Qp& qp, QpState old) {
             take_attributes(*connection);
             connection->receives = true;
             connection->sends = true;
+            environment_.big_endian_originals = setup_.addresses.big_endian_originals();
             if (old == QpState::rtr) requester_.start(*connection, now);
             break;
         case QpState::sq_draining:

@@ -43,6 +43,14 @@ bool RoceAddresses::enabled() const {
     return function_.vport().context.view().get<prm::nic_vport_context::roce_en>() != 0;
 }
 
+bool RoceAddresses::big_endian_originals() const {
+    const auto group = static_cast<std::uint16_t>(prm::HcaCapType::ATOMIC);
+    const std::span<const std::byte> image = function_.current_capability(group);
+    if (image.empty()) return false;
+    return prm::ConstView<prm::atomic_caps>(image)
+               .get<prm::atomic_caps::atomic_req_8B_endianness_mode>() == 0;
+}
+
 bool RoceAddresses::is_local(const roce::Gid& gid) const {
     return std::ranges::any_of(function_.roce_addresses, [&gid](const auto& entry) {
         return std::ranges::equal(

@@ -241,6 +241,25 @@ TEST_CASE("what was set shows in the current capabilities only", "[hca]") {
           bench.card->capabilities().current("cmd_hca_cap")->get("log_max_qp"));
 }
 
+TEST_CASE("of the atomic capabilities only the byte order is set, drivers send zeros for the rest",
+          "[hca]") {
+    EnabledBench bench;
+    using Atomic = prm::atomic_caps;
+    const auto current = [&] {
+        return prm::ConstView<Atomic>(bench.function().current_capability(
+            static_cast<std::uint16_t>(HcaCapType::ATOMIC)));
+    };
+    const auto operations = current().get<Atomic::atomic_operations>();
+    REQUIRE(operations != 0);
+    REQUIRE(current().get<Atomic::atomic_req_8B_endianness_mode>() == 0);
+    auto in = FirmwareBench::input<Set>(
+        Opcode::SET_HCA_CAP, prm::hca_cap_op_mod(HcaCapType::ATOMIC, HcaCapMode::MAX));
+    prm::View<Atomic>(in.bytes().subspan(16)).set<Atomic::atomic_req_8B_endianness_mode>(1U);
+    REQUIRE(bench.run<prm::set_hca_cap_out>(in).ok());
+    CHECK(current().get<Atomic::atomic_operations>() == operations);
+    CHECK(current().get<Atomic::atomic_req_8B_endianness_mode>() == 1);
+}
+
 TEST_CASE("each group can be written back as it is and as it can be at most", "[hca]") {
     const auto name = GENERATE(from_range(model::card_names().begin(), model::card_names().end()));
     CAPTURE(name);

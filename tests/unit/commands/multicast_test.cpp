@@ -37,6 +37,24 @@ TEST_CASE("a datagram QP is attached to a group and detached again", "[multicast
     CHECK(bench.destroy(qpn).ok());
 }
 
+TEST_CASE("an IPv4 group is one as RoCE v2 maps it, other mapped addresses are none",
+          "[multicast]") {
+    QpBench bench;
+    const std::uint32_t qpn = bench.create(ServiceType::ud);
+    auto in = attach_input(qpn);
+    const auto gid = in.view().bytes<prm::attach_to_mcg_in::multicast_gid>();
+    gid[0] = std::byte{0};
+    gid[10] = gid[11] = std::byte{0xff};
+    for (const unsigned first : {223U, 240U}) {
+        gid[12] = static_cast<std::byte>(first);
+        CHECK(refused(bench.run<prm::attach_to_mcg_out>(in), Status::BAD_PARAM));
+    }
+    gid[12] = std::byte{239};
+    CHECK(bench.run<prm::attach_to_mcg_out>(in).ok());
+    gid[9] = std::byte{1};
+    CHECK(refused(bench.run<prm::attach_to_mcg_out>(in), Status::BAD_PARAM));
+}
+
 TEST_CASE("attaching and detaching are refused for each thing that is wrong", "[multicast]") {
     QpBench bench(capability({{"cmd_hca_cap.log_max_mcg", "1"}, {"cmd_hca_cap.max_qp_mcg", "2"}}));
     const std::uint32_t qpn = bench.create(ServiceType::ud);
