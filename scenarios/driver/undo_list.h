@@ -21,12 +21,13 @@ class UndoList {
         steps_.push_back({{in.bytes().begin(), in.bytes().end()}, Out::kBytes});
         return prm::View<In>(steps_.back().input);
     }
-    /// Executes all, the last first. Throws CommandFailed at the first that is refused.
+    /// Executes all, the last first. Throws CommandFailed at the first that is refused; it and
+    /// those before it stay in the list.
     void run(Driver& driver) {
         while (!steps_.empty()) {
-            const Step step = std::move(steps_.back());
-            steps_.pop_back();
+            const Step& step = steps_.back();
             driver.execute(step.input, step.output_bytes).require_ok();
+            steps_.pop_back();
         }
     }
     void clear() { steps_.clear(); }

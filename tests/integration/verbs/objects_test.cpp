@@ -235,6 +235,8 @@ TEST_CASE("an object that others use stays until they are gone", "[verbs]") {
     verbs.destroy(cq);
     verbs.destroy(pd);
     CHECK(verbs.objects() == count - 4);
+    verbs.close();
+    CHECK(bench.station(0).function().resources().total() == 0);
 }
 
 TEST_CASE("a request that a queue was not made for is refused by the driver", "[verbs]") {
