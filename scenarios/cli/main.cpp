@@ -22,6 +22,7 @@ constexpr Subcommand kSubcommands[] = {
      cxsim::scenarios::run_bringup},
     {"frames", "send frames from one card to another in this process",
      cxsim::scenarios::run_frames},
+    {"run", "run a Python script that uses the module cxsim", cxsim::scenarios::run_python},
     {"prm", "record, show and replay commands; what is covered", cxsim::scenarios::run_prm},
     {"ctl", "ask a running serve for its state", cxsim::scenarios::run_ctl},
 };

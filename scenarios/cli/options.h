@@ -31,5 +31,6 @@ int run_ctl(const Arguments& arguments);
 int run_prm(const Arguments& arguments);
 int run_bringup(const Arguments& arguments);
 int run_frames(const Arguments& arguments);
+int run_python(const Arguments& arguments);
 
 }  // namespace cxsim::scenarios
