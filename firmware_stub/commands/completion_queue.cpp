@@ -114,7 +114,8 @@ Reply create_cq(CommandContext& context, ConstView<prm::create_cq_in> in,
     cq->moderation_count = wanted.get<cqc::cq_max_count>();
     cq->moderation_period = moderation_period(wanted);
     cq->uid = static_cast<std::uint16_t>(in.get<In::uid>());
-    resources.hold(*cq, {ObjectKind::uar, uar});
+    // The page is not held: verbs free it before a CQ that the program left behind. Such a CQ can
+    // no longer be armed.
     resources.hold(*cq, {ObjectKind::eq, eqn});
     out.set<prm::create_cq_out::cqn>(cq->id.number);
     return accept();

@@ -78,6 +78,18 @@ TEST_CASE("a CQ keeps what it was created with and holds its EQ and UAR", "[comp
     CHECK(bench.digest() == before);
 }
 
+TEST_CASE("the UAR page of a CQ can go first, as when a program left the CQ behind", "[cq]") {
+    CqBench bench;
+    const std::uint32_t page = bench.alloc_uar();
+    const std::uint32_t cqn = bench.create_cq(page, bench.eqn);
+    auto uar = FirmwareBench::input<prm::dealloc_uar_in>(Opcode::DEALLOC_UAR);
+    uar.view().set<prm::dealloc_uar_in::uar>(page);
+    CHECK(bench.run<prm::dealloc_uar_out>(uar).ok());
+    auto destroy = FirmwareBench::input<prm::destroy_cq_in>(Opcode::DESTROY_CQ);
+    destroy.view().set<prm::destroy_cq_in::cqn>(cqn);
+    CHECK(bench.run<prm::destroy_cq_out>(destroy).ok());
+}
+
 TEST_CASE("creating a CQ is refused for each thing that is wrong", "[completion_queue]") {
     CqBench bench;
     using In = prm::create_cq_in;
