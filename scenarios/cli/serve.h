@@ -98,6 +98,21 @@ class FileRecording {
     std::unique_ptr<Recorder> recorder_;
 };
 
+/// Whether the machine's processors have other work.
+class Processors {
+  public:
+    Processors();
+    /// Most of the time lately as many threads as there are processors wanted to run besides this
+    /// one. Looks at most every few milliseconds; false where the system does not tell.
+    bool wanted_by_others(model::Picoseconds now);
+
+  private:
+    unsigned count_;
+    vfio_user::UniqueFd load_;
+    model::Picoseconds next_look_;
+    double share_ = 0;
+};
+
 class ServeLoop {
   public:
     /// `overrides` of the cards' data, for the headers of recordings.
@@ -140,6 +155,7 @@ class ServeLoop {
     // What wait() looks at, and for how long before it sleeps.
     std::vector<pollfd> waited_for_;
     model::Picoseconds look_ = model::microseconds(10);
+    Processors processors_;
     std::string control_path_;
     vfio_user::UniqueFd control_;
     // Last, so that it goes first: leaving clients still reach devices, taps and recordings.

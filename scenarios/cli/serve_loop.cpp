@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -11,6 +13,7 @@
 #include <cstdio>
 #include <charconv>
 #include <cstring>
+#include <thread>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -51,6 +54,27 @@ vfio_user::ServerOptions server_options(bool trace_messages) {
     return options;
 }
 
+// Linux's struct sched_attr, of which C libraries of Debian 12 know nothing.
+struct SchedulingAttributes {
+    std::uint32_t size = 0;
+    std::uint32_t policy = 0;  // SCHED_OTHER
+    std::uint64_t flags = 0;
+    std::int32_t nice = 0;
+    std::uint32_t priority = 0;
+    std::uint64_t runtime = 0;  // ns
+    std::uint64_t deadline = 0;
+    std::uint64_t period = 0;
+};
+
+// Guests whose programs poll keep all processors busy, and what they poll for comes from here.
+// Short slices let a thread that was woken go first (since Linux 6.12; older kernels ignore it).
+void ask_for_short_slices() {
+    SchedulingAttributes attributes;
+    attributes.size = sizeof attributes;
+    attributes.runtime = 100'000;  // the shortest there is
+    ::syscall(SYS_sched_setattr, 0, &attributes, 0U);
+}
+
 // Longest stretch of simulation between two looks at the sockets.
 constexpr model::Picoseconds kSlice = model::microseconds(500);
 // Longest wait when nothing is due: the health counter and friends need no events.
@@ -58,8 +82,28 @@ constexpr model::Picoseconds kIdle = model::milliseconds(100);
 // Bounds of the time that a loop without work keeps looking before it sleeps.
 constexpr model::Picoseconds kShortestLook = model::microseconds(10);
 constexpr model::Picoseconds kLongestLook = model::microseconds(100);
-
 }  // namespace
+
+Processors::Processors()
+    : count_(std::max(1U, std::thread::hardware_concurrency())),
+      load_(::open("/proc/loadavg", O_RDONLY | O_CLOEXEC)) {}
+
+// The fourth number of /proc/loadavg: how many threads run or could run, this one included.
+bool Processors::wanted_by_others(model::Picoseconds now) {
+    constexpr model::Picoseconds kPeriod = model::milliseconds(2);
+    constexpr double kWeight = 0.125;
+    if (now < next_look_ || load_.get() < 0) return share_ > 0.5;
+    next_look_ = now + kPeriod;
+    char text[64]{};
+    if (::pread(load_.get(), text, sizeof text - 1, 0) <= 0) return false;
+    double averages[3];
+    unsigned running = 0;
+    if (std::sscanf(text, "%lf %lf %lf %u/", &averages[0], &averages[1], &averages[2], &running) != 4) {
+        return false;
+    }
+    share_ += ((running > count_ ? 1.0 : 0.0) - share_) * kWeight;
+    return share_ > 0.5;
+}
 
 ServedCard::ServedCard(model::Kernel& kernel, const CardSetup& setup,
                        std::function<void()> synchronise)
@@ -133,7 +177,8 @@ void ServeLoop::synchronise() {
 // A sleeping thread is woken on a processor that has gone idle only after tens of microseconds, and
 // a guest's access waits for that. So the loop keeps looking for a while before it sleeps, as
 // kvm's halt polling does: longer when messages come soon after a sleep began, shorter when looking
-// found nothing. It yields between two looks: guests that need its processor get it.
+// found nothing. It yields between two looks, and sleeps at once while guests keep all processors busy:
+// what it would take of them they would wait for, too.
 void ServeLoop::wait() {
     const model::Picoseconds began = clock_.now();
     const model::Picoseconds next = std::min(kernel_.next_activity(), began + kIdle);
@@ -145,11 +190,13 @@ void ServeLoop::wait() {
         const timespec timeout{ns / 1'000'000'000, ns % 1'000'000'000};
         return ::ppoll(waited_for_.data(), waited_for_.size(), &timeout, nullptr);
     };
-    const model::Picoseconds look_until = std::min(next, began + look_);
     int ready = poll(model::Picoseconds{0});
-    while (ready == 0 && clock_.now() < look_until) {
-        ::sched_yield();
-        ready = poll(model::Picoseconds{0});
+    if (ready == 0 && !processors_.wanted_by_others(began)) {
+        const model::Picoseconds look_until = std::min(next, began + look_);
+        while (ready == 0 && clock_.now() < look_until) {
+            ::sched_yield();
+            ready = poll(model::Picoseconds{0});
+        }
     }
     if (ready == 0 && clock_.now() < next) {
         ready = poll(next - clock_.now());
@@ -166,6 +213,7 @@ void ServeLoop::run() {
     ::sigaction(SIGINT, &action, nullptr);
     ::sigaction(SIGTERM, &action, nullptr);
     ::signal(SIGPIPE, SIG_IGN);
+    ask_for_short_slices();
     while (g_stop == 0) {
         const model::Picoseconds target = clock_.now();
         if (target > kernel_.now()) {
