@@ -48,9 +48,14 @@ class Kernel:
     key: str  # names everything made from it
 
 
+def list_key():
+    """Stands for the list of modules."""
+    return hashlib.sha256(" ".join(WANTED).encode()).hexdigest()[:6]
+
+
 def cache_key(release):
     """Names what is made of a kernel: another list of modules makes another one."""
-    return f"{release}-{hashlib.sha256(' '.join(WANTED).encode()).hexdigest()[:6]}"
+    return f"{release}-{list_key()}"
 
 
 def _candidates(apt, pattern, prefix):

@@ -88,6 +88,15 @@ def _tidy(cache):
     shutil.rmtree(cache.root / "work", ignore_errors=True)
     for path in cache.root.glob("apt/*/cache/*.bin"):
         path.unlink(missing_ok=True)
+    # Kernels made with another list of modules, and what was made of them.
+    current = kernels.list_key()
+    for path in (cache.root / "kernels").glob("*"):
+        if current in path.name.split("-"):
+            continue
+        for made in [path, *cache.root.glob(f"initrds/{path.name}-*"),
+                     *cache.root.glob(f"snapshots/{path.name}-*")]:
+            if made == path or current not in made.name.split("-"):
+                shutil.rmtree(made, ignore_errors=True)
     own = sorted((cache.root / "kernels").glob("own-*"), key=last_use)
     for path in own[:-_KEPT_PER_KIND]:
         for made in [path, *cache.root.glob(f"initrds/{path.name}-*"),
