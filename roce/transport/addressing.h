@@ -29,8 +29,6 @@ class AddressTable {
     virtual std::optional<LocalAddress> address(std::uint32_t index) const = 0;
     /// Whether the driver has enabled RoCE on the vport (nic_vport_context.roce_en).
     virtual bool enabled() const = 0;
-    /// Whether the table has the address.
-    virtual bool is_local(const Gid& gid) const = 0;
     /// Whether answers of atomics come to host memory with the most significant byte first
     /// (atomic_caps.atomic_req_8B_endianness_mode 0) instead of the host's order.
     virtual bool big_endian_originals() const { return false; }

@@ -30,14 +30,6 @@ bool same_partition(std::uint16_t a, std::uint16_t b) {
     return (a & kPkeyMask) == (b & kPkeyMask) && ((a | b) & kFullMember) != 0;
 }
 
-std::uint64_t destination_of(const model::Frame& frame) {
-    std::uint64_t mac = 0;
-    for (const std::byte byte : frame.bytes().first(6)) {
-        mac = mac << 8 | std::to_integer<std::uint64_t>(byte);
-    }
-    return mac;
-}
-
 }  // namespace
 
 Transport::Transport(const TransportSetup& setup)
@@ -248,7 +240,7 @@ void Transport::looped(const model::EventArguments&) {
 
 bool Transport::takes(const model::Frame& frame) const {
     if (!setup_.addresses.enabled() || !looks_like_roce(frame)) return false;
-    const eth::MacAddress to{destination_of(frame)};
+    const eth::MacAddress to = eth::ConstEthernet(frame.bytes().data()).destination();
     return to.multicast() || setup_.gate.is_station(to.value);
 }
 

@@ -51,13 +51,6 @@ bool RoceAddresses::big_endian_originals() const {
                .get<prm::atomic_caps::atomic_req_8B_endianness_mode>() == 0;
 }
 
-bool RoceAddresses::is_local(const roce::Gid& gid) const {
-    return std::ranges::any_of(function_.roce_addresses, [&gid](const auto& entry) {
-        return std::ranges::equal(
-            entry.second.view().template bytes<roce_addr_layout::source_l3_address>(), gid);
-    });
-}
-
 std::span<const std::uint32_t> RoceAddresses::members(const roce::Gid& group) const {
     firmware_stub::Gid key{};
     std::ranges::transform(group, key.begin(),

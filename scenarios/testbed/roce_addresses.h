@@ -13,7 +13,6 @@ class RoceAddresses final : public roce::AddressTable {
 
     std::optional<roce::LocalAddress> address(std::uint32_t index) const override;
     bool enabled() const override;
-    bool is_local(const roce::Gid& gid) const override;
     bool big_endian_originals() const override;
     std::span<const std::uint32_t> members(const roce::Gid& group) const override;
 

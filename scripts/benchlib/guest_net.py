@@ -31,10 +31,8 @@ RATIOS = {"igb": 1.5, "e1000e": 1.5, "virtio-net": 0.8}
 MODULES = {"igb": "igb", "e1000e": "e1000e", "virtio-net": "virtio_pci virtio_net"}
 PORTS = ("rp2", "rp3")
 
-_SETUP = r"""
-set -e
-modprobe -a MODULES
-echo 1 >/sys/bus/pci/rescan
+# The network device with an address, once there is one.
+BY_MAC = r"""
 by_mac() {
     for try in $(seq 50); do
         for device in /sys/class/net/*; do
@@ -45,6 +43,12 @@ by_mac() {
     echo "no device with address $1" >&2
     return 1
 }
+"""
+
+_SETUP = BY_MAC + r"""
+set -e
+modprobe -a MODULES
+echo 1 >/sys/bus/pci/rescan
 pair() {  # KIND FIRST SECOND: devices into namespaces KIND0 and KIND1
     number=0
     for device in $2 $3; do

@@ -14,7 +14,7 @@ import statistics
 import tempfile
 
 from .core import build
-from .guest_net import plug
+from .guest_net import BY_MAC, plug
 from .table import Row
 
 ROUNDS = 3
@@ -24,17 +24,8 @@ KINDS = ("ours", "rxe")
 BANDWIDTH_RATIO = 10.0   # ib_write_bw: ours at least so many times rxe's
 LATENCY_RATIO = 1 / 3    # ib_send_lat: ours at most this part of rxe's
 
-_SETUP = r"""
+_SETUP = BY_MAC + r"""
 set -e
-by_mac() {
-    for try in $(seq 50); do
-        for device in /sys/class/net/*; do
-            [ "$(cat $device/address)" = $1 ] && { echo ${device##*/}; return; }
-        done
-        sleep 0.1
-    done
-    return 1
-}
 modprobe -a virtio_pci virtio_net rdma_rxe
 echo 1 >/sys/bus/pci/rescan
 V0=$(by_mac MAC0); V1=$(by_mac MAC1)
@@ -44,7 +35,7 @@ rdma link add rxe1 type rxe netdev $V1
 sleep 4
 """
 
-# The index of the link-local GID of RoCE v2, one index for both ends or the run fails.
+# Each end names its own index of its link-local GID of RoCE v2.
 _RUN = r"""
 gid() {
     for i in $(seq 0 15); do

@@ -297,10 +297,6 @@ class FakeAddressTable final : public roce::AddressTable {
         return found->second;
     }
     bool enabled() const override { return true; }
-    bool is_local(const roce::Gid& gid) const override {
-        return std::ranges::any_of(entries,
-                                   [&](const auto& entry) { return entry.second.gid == gid; });
-    }
     std::span<const std::uint32_t> members(const roce::Gid& group) const override {
         const auto found = groups.find(group);
         return found == groups.end() ? std::span<const std::uint32_t>() : found->second;

@@ -25,9 +25,6 @@ class Table final : public AddressTable {
         return entries[index];
     }
     bool enabled() const override { return true; }
-    bool is_local(const Gid& gid) const override {
-        return std::ranges::any_of(entries, [&](const auto& one) { return one.gid == gid; });
-    }
     std::span<const std::uint32_t> members(const Gid&) const override { return {}; }
 
     std::array<LocalAddress, 2> entries{
