@@ -6,6 +6,8 @@
 #include "model/base/assert.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <stdexcept>
 
 namespace cxsim::eth {
@@ -20,26 +22,33 @@ bool stays_on_link(MacAddress address) {
     return (address.value & 0xffff'ffff'fff0) == 0x0180'c200'0000;
 }
 
+const SwitchConfig& checked(const SwitchConfig& config) {
+    CX_ASSERT(config.ports >= 2, "a switch has two ports at least");
+    if (const char* problem = config.settings.problem(config.ports)) {
+        throw std::invalid_argument(problem);
+    }
+    return config;
+}
+
 }  // namespace
 
 Switch::Switch(model::Calendar& calendar, const SwitchConfig& config, model::FramePool& frames,
                model::stats::Group& statistics)
-    : config_(config),
+    : config_(checked(config)),
       frames_(frames),
       counters_(statistics, config.name),
       keeps_books_(config.settings.lossless != 0 || config.settings.shared_buffer.value != 0),
       marks_(std::any_of(config.settings.ecn.begin(), config.settings.ecn.end(),
                          [](const EcnThresholds& each) { return each.on(); })),
-      random_(config.settings.seed, config.name + ".marks") {
-    CX_ASSERT(config.ports >= 2, "a switch has two ports at least");
-    if (const char* problem = config.settings.problem()) throw std::invalid_argument(problem);
+      random_(config.settings.seed, config.name + ".marks"),
+      buffer_(config_.settings, config.ports) {
     stations_.reserve(config.table_size);
     for (unsigned i = 0; i < config.ports; ++i) {
         MacConfig port = config.port;
         port.name = "port" + std::to_string(i);
         ports_.push_back(std::make_unique<Port>(*this, i, calendar, port, frames, counters_));
         model::PortSettings settings;
-        settings.modes = all_modes_mask();
+        settings.modes = config.settings.modes != 0 ? config.settings.modes : all_modes_mask();
         settings.mtu = config.mtu;
         settings.pfc_rx = settings.pfc_tx = config.settings.lossless;
         settings.pause_rx = config.settings.obey_pause;
@@ -117,23 +126,26 @@ void Switch::send(Picoseconds at, unsigned from, unsigned to, FramePtr frame) {
     }
     const unsigned priority = frame->priority;
     const std::uint32_t bytes = wire_bytes_of(frame->size());
-    if (!has_room(port.mac, priority, bytes)) return;
+    if (!has_room(from, port.mac, priority, bytes)) return;
     ++counters_.forwarded;
     // What is longer than the port sends, it drops and counts itself.
     const bool waits = octets_of(frame->size()) <= port.mac.settings().mtu;
     if (keeps_books_ && waits) take(from, port, priority, bytes);
+    if (waits) {
+        port.peak[priority] =
+            std::max(port.peak[priority], port.mac.queued_bytes(priority) + bytes);
+    }
     port.mac.transmit(at + config_.latency, std::move(frame));
 }
 
-bool Switch::has_room(const Mac& to, unsigned priority, std::uint32_t bytes) {
+bool Switch::has_room(unsigned from, const Mac& to, unsigned priority, std::uint32_t bytes) {
     const SwitchSettings& settings = config_.settings;
-    const bool shared = settings.shared_buffer.value != 0;
-    if (shared && held_ + bytes > settings.shared_buffer.value) {
+    if (keeps_books_ && !buffer_.has_room(from, priority, bytes)) {
         ++counters_.dropped_buffer_full;
         return false;
     }
     const bool lossless = (settings.lossless >> priority & 1) != 0;
-    if (shared && lossless) return true;
+    if (settings.shared_buffer.value != 0 && lossless) return true;
     if (to.queued_bytes(priority) + bytes > config_.queue_limit.value) {
         ++counters_.dropped_queue_full;
         return false;
@@ -186,12 +198,11 @@ Switch::Origins::Origin Switch::Origins::pop() {
 
 void Switch::take(unsigned from, Port& to, unsigned priority, std::uint32_t bytes) {
     to.origins[priority].push({from, bytes});
-    held_ += bytes;
-    Port& origin = *ports_[from];
-    origin.held[priority] += bytes;
+    buffer_.take(from, priority, bytes);
     const auto bit = static_cast<std::uint8_t>(1U << priority);
     if ((config_.settings.lossless & bit) == 0) return;
-    if (origin.held[priority] > config_.settings.xoff.value && (origin.paused & bit) == 0) {
+    Port& origin = *ports_[from];
+    if ((origin.paused & bit) == 0 && buffer_.must_pause(from, priority)) {
         origin.paused |= bit;
         ++counters_.pauses_sent;
     }
@@ -201,11 +212,10 @@ void Switch::take(unsigned from, Port& to, unsigned priority, std::uint32_t byte
 void Switch::give_back(Port& to, unsigned priority) {
     if (!keeps_books_) return;
     const Origins::Origin origin = to.origins[priority].pop();
-    held_ -= origin.bytes;
+    buffer_.give_back(origin.port, priority, origin.bytes);
     Port& port = *ports_[origin.port];
-    port.held[priority] -= origin.bytes;
     const auto bit = static_cast<std::uint8_t>(1U << priority);
-    if ((port.paused & bit) == 0 || port.held[priority] > config_.settings.xon.value) return;
+    if ((port.paused & bit) == 0 || !buffer_.may_resume(origin.port, priority)) return;
     port.paused &= static_cast<std::uint8_t>(~bit);
     ++counters_.resumes_sent;
     tell(port);
@@ -223,10 +233,32 @@ model::Bytes Switch::queued(unsigned port, unsigned priority) const {
 
 model::Bytes Switch::held_of(unsigned port, unsigned priority) const {
     CX_ASSERT(port < ports_.size() && priority < kPriorities, "no such queue");
-    return {ports_[port]->held[priority]};
+    return {buffer_.held_of(port, priority)};
 }
 
-const char* SwitchSettings::problem() const {
+model::Bytes Switch::peak_queued(unsigned port, unsigned priority) const {
+    CX_ASSERT(port < ports_.size() && priority < kPriorities, "no such queue");
+    return {ports_[port]->peak[priority]};
+}
+
+void Switch::reset_peaks() {
+    for (const auto& port : ports_) {
+        for (unsigned i = 0; i < kPriorities; ++i) port->peak[i] = port->mac.queued_bytes(i);
+    }
+    buffer_.reset_peak();
+}
+
+std::uint8_t Switch::paused_priorities(unsigned port) const {
+    CX_ASSERT(port < ports_.size(), "no such port");
+    return ports_[port]->paused;
+}
+
+model::Bytes SwitchSettings::set_apart(unsigned ports) const {
+    const auto classes = static_cast<std::uint64_t>(std::popcount(lossless));
+    return {ports * classes * (reserve.value + headroom.value)};
+}
+
+const char* SwitchSettings::problem(unsigned ports) const {
     for (const EcnThresholds& each : ecn) {
         if (each.on() && each.kmin > each.kmax) return "ECN: kmin above kmax";
         if (!(each.pmax >= 0 && each.pmax <= 1)) return "ECN: pmax is a probability";
@@ -234,8 +266,18 @@ const char* SwitchSettings::problem() const {
     for (const std::uint8_t priority : priority_of_dscp) {
         if (priority >= kPriorities) return "priorities are 0 to 7";
     }
+    if (!(alpha >= 0 && std::isfinite(alpha))) return "alpha is 0 or more";
+    if (alpha > 0) {
+        if (shared_buffer.value == 0) return "dynamic thresholds need a shared buffer";
+        if (xoff.value != 0 || xon.value != 0) return "either alpha or xoff and xon";
+        if (set_apart(ports) >= shared_buffer) return "more set apart than the shared buffer has";
+        return nullptr;
+    }
+    if (reserve.value != 0 || headroom.value != 0 || resume_offset.value != 0) {
+        return "reserve, headroom and resume_offset belong to dynamic thresholds";
+    }
     if (lossless == 0) return nullptr;
-    if (xoff.value == 0) return "lossless priorities need xoff";
+    if (xoff.value == 0) return "lossless priorities need xoff or alpha";
     if (xon > xoff) return "xon above xoff";
     if (shared_buffer.value != 0 && xoff >= shared_buffer) return "xoff beyond the shared buffer";
     return nullptr;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "eth/link/link.h"
+#include "eth/link/shared_buffer.h"
 #include "eth/link/switch_settings.h"
 #include "eth/mac/mac.h"
 #include "model/base/random.h"
@@ -75,7 +76,14 @@ class Switch {
     /// What waits of that which came in by a port, and altogether. Only with a shared buffer or
     /// lossless priorities, else 0.
     model::Bytes held_of(unsigned port, unsigned priority) const;
-    model::Bytes held() const { return {held_}; }
+    model::Bytes held() const { return {buffer_.held()}; }
+    const SharedBuffer& buffer() const { return buffer_; }
+    /// The most that has waited at a port since the start or the last reset_peaks().
+    model::Bytes peak_queued(unsigned port, unsigned priority) const;
+    void reset_peaks();
+    /// Whether a port's sender is paused now, by priority (a bit each).
+    std::uint8_t paused_priorities(unsigned port) const;
+    const SwitchSettings& settings() const { return config_.settings; }
 
   private:
     static constexpr unsigned kPriorities = SwitchSettings::kPriorities;
@@ -116,8 +124,8 @@ class Switch {
       public:
         Mac mac;
         std::array<Origins, kPriorities> origins;       ///< of the queues to this port
-        std::array<std::uint64_t, kPriorities> held{};  ///< bytes that came in by it
-        std::uint8_t paused = 0;                        ///< priorities beyond their xoff
+        std::array<std::uint64_t, kPriorities> peak{};  ///< of the queues to this port
+        std::uint8_t paused = 0;                        ///< priorities whose sender must wait
     };
     struct Station {
         unsigned port;
@@ -129,7 +137,7 @@ class Switch {
     /// Port of a known station, or ports() for none.
     unsigned port_of(model::Picoseconds at, MacAddress destination) const;
     void send(model::Picoseconds at, unsigned from, unsigned to, model::FramePtr frame);
-    bool has_room(const Mac& to, unsigned priority, std::uint32_t bytes);
+    bool has_room(unsigned from, const Mac& to, unsigned priority, std::uint32_t bytes);
     void frame_leaves(Port& port, model::Frame& frame);
     void take(unsigned from, Port& to, unsigned priority, std::uint32_t bytes);
     void give_back(Port& to, unsigned priority);
@@ -141,7 +149,7 @@ class Switch {
     bool keeps_books_;  ///< of where waiting frames came from
     bool marks_;
     model::RandomStream random_;
-    std::uint64_t held_ = 0;
+    SharedBuffer buffer_;
     std::vector<std::unique_ptr<Port>> ports_;
     std::unordered_map<std::uint64_t, Station> stations_;  // never iterated
 };

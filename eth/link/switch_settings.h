@@ -53,11 +53,25 @@ struct SwitchSettings {
     std::uint8_t lossless = 0;
     model::Bytes xoff;
     model::Bytes xon;
+    /// Dynamic thresholds instead of xoff and xon, if not 0; they need the shared buffer. Each port
+    /// has of each lossless priority `reserve` and `headroom` for itself; the rest is the pool. Its
+    /// sender is paused when it holds, beyond its reserve, alpha times what is free of the
+    /// pool, and goes on when it holds `resume_offset` less than that. What comes in meanwhile goes
+    /// into the headroom, and is dropped beyond it.
+    double alpha = 0;
+    model::Bytes reserve;
+    model::Bytes headroom;
+    model::Bytes resume_offset;
     bool obey_pause = false;  ///< PAUSE frames (802.3x) that arrive; none are sent
 
+    /// Speeds that the ports offer; 0: all.
+    model::LinkModeMask modes = 0;
+
     void mark_all(const EcnThresholds& thresholds) { ecn.fill(thresholds); }
-    /// Null, or what is wrong with them.
-    const char* problem() const;
+    /// Of the shared buffer: what belongs to ports and lossless priorities.
+    model::Bytes set_apart(unsigned ports) const;
+    /// Null, or what is wrong with them for a switch of so many ports.
+    const char* problem(unsigned ports = 2) const;
 };
 
 }  // namespace cxsim::eth

@@ -8,6 +8,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <array>
 #include <cmath>
 #include <stdexcept>
 
@@ -322,6 +323,65 @@ TEST_CASE("eight senders to one receiver lose nothing with flow control, and muc
             CHECK(counters.pauses_sent.value() == 0);
         }
     }
+}
+
+TEST_CASE("dynamic thresholds lose nothing, let a lone port have more, and tell ports apart",
+          "[switch]") {
+    constexpr unsigned kPorts = 9;
+    SwitchConfig config;
+    config.ports = kPorts;
+    config.settings.trust_dscp = true;
+    config.settings.lossless = kLosslessMask;
+    config.settings.alpha = 0.125;
+    config.settings.reserve = Bytes{4'096};
+    config.settings.headroom = Bytes{8'000};
+    config.settings.resume_offset = Bytes{3'072};
+    config.settings.shared_buffer = Bytes{400'000};
+    const std::uint64_t pool = 400'000 - kPorts * (4'096 + 8'000);
+    std::array<std::uint64_t, 2> held_at_pause{};
+    for (const unsigned senders : {1U, 8U}) {
+        CAPTURE(senders);
+        Bench bench(config);
+        REQUIRE(bench.network.buffer().pool() == pool);
+        bench.introduce(8);
+        for (unsigned i = 0; i < senders; ++i) bench.obey_flow_control(i);
+        bench.pause_lossless(8, 0xffff);
+        for (int i = 0; i < 200; ++i) {
+            for (unsigned from = 0; from < senders; ++from) bench.send_ip(from, 8, {}, kLossless);
+        }
+        bench.run_for(microseconds(300));
+        CHECK(bench.network.counters().pauses_sent.value() == senders);
+        for (unsigned i = 0; i < kPorts - 1; ++i) {
+            CHECK(bench.network.paused_priorities(i) == (i < senders ? kLosslessMask : 0));
+        }
+        held_at_pause[senders == 8] = bench.network.held_of(0, kLossless).value;
+        CHECK(bench.network.peak_queued(8, kLossless) == bench.network.queued(8, kLossless));
+        bench.pause_lossless(8, 0);
+        const auto counts = bench.received();
+        CHECK(counts[8] == 200 * senders);
+        CHECK(bench.network.counters().dropped_buffer_full.value() == 0);
+        CHECK(bench.network.counters().dropped_queue_full.value() == 0);
+        CHECK(bench.network.counters().resumes_sent.value() ==
+              bench.network.counters().pauses_sent.value());
+        CHECK(bench.network.held().value == 0);
+        CHECK(bench.network.peak_queued(8, kLossless).value > 8'000);
+        bench.network.reset_peaks();
+        CHECK(bench.network.peak_queued(8, kLossless).value == 0);
+        CHECK(bench.pool.in_use() == 0);
+    }
+    // A lone port: 1/9 of the pool; of eight, each 1/16; reserve and what was under way on top.
+    CHECK(held_at_pause[0] >= pool / 9 + 4'096);
+    CHECK(held_at_pause[0] <= pool / 9 + 4'096 + 8'000);
+    CHECK(held_at_pause[1] >= pool / 16 + 4'096 - 1'600);
+    CHECK(held_at_pause[1] <= pool / 16 + 4'096 + 8'000);
+}
+
+TEST_CASE("ports offer the speeds that the settings name", "[switch]") {
+    SwitchConfig config;
+    config.settings.modes = model::mask_of(model::LinkMode::speed_10g);
+    Bench bench(config);
+    CHECK_FALSE(bench.network.port(0).link_up());
+    CHECK(bench.network.port(0).status().reason == model::LinkDownReason::no_common_mode);
 }
 
 TEST_CASE("other priorities of a paused sender go on", "[switch]") {
