@@ -47,15 +47,23 @@ Place find_ip(std::span<const std::byte> bytes) {
     return place;
 }
 
-}  // namespace
-
-std::optional<std::uint8_t> dscp_of_untagged(const model::Frame& frame) {
-    const Place place = find_ip(frame.bytes());
-    if (place.type == 0 || place.tags != 0) return std::nullopt;
+std::optional<std::uint8_t> dscp_at(const model::Frame& frame, const Place& place) {
+    if (place.type == 0) return std::nullopt;
     const std::byte* header = frame.bytes().data() + place.offset;
     const std::uint8_t traffic_class = place.type == kEtherIpv4 ? ConstIpv4(header).traffic_class()
                                                                 : ConstIpv6(header).traffic_class();
     return static_cast<std::uint8_t>(traffic_class >> 2);
+}
+
+}  // namespace
+
+std::optional<std::uint8_t> dscp_of_untagged(const model::Frame& frame) {
+    const Place place = find_ip(frame.bytes());
+    return place.tags == 0 ? dscp_at(frame, place) : std::nullopt;
+}
+
+std::optional<std::uint8_t> dscp_of(const model::Frame& frame) {
+    return dscp_at(frame, find_ip(frame.bytes()));
 }
 
 Marking mark_congestion(model::Frame& frame) {

@@ -12,6 +12,9 @@ namespace cxsim::eth {
 /// DSCP (0 to 63) of an IPv4 or IPv6 packet; nothing if the frame has a VLAN tag or is another.
 std::optional<std::uint8_t> dscp_of_untagged(const model::Frame& frame);
 
+/// The same whatever tags the frame has, two at most.
+std::optional<std::uint8_t> dscp_of(const model::Frame& frame);
+
 enum class Marking : std::uint8_t {
     marked,
     was_marked,   ///< by somebody before

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The receiving side of a port: checks, buffers, hand-over to the pipeline.
+#include "eth/link/traffic_class.h"
 #include "eth/mac/mac.h"
 #include "eth/wire/mac_control.h"
 
@@ -17,8 +18,12 @@ constexpr std::uint32_t kMinPayload = 46;
 constexpr std::uint16_t kMaxLengthField = 1500;
 constexpr std::uint64_t kAlmostFullPercent = 85;
 
-// Priority of a tagged frame; others have the lowest.
-unsigned priority_of(const Frame& frame) {
+// By DSCP or by tag, as the port trusts; what has neither has the lowest priority.
+unsigned priority_of(const Frame& frame, const model::PortSettings& settings) {
+    if (settings.trust_dscp) {
+        const auto dscp = dscp_of(frame);
+        return dscp ? settings.priority_of_dscp[*dscp] : 0;
+    }
     const auto bytes = frame.bytes();
     if (bytes.size() < kEthernetBytes + 2) return 0;
     const ConstEthernet header(bytes.data());
@@ -93,7 +98,7 @@ void Mac::count_received(const Frame& frame, std::uint32_t octets) {
 
 void Mac::deliver(FramePtr frame, std::uint32_t octets) {
     const Picoseconds now = calendar_.now();
-    const unsigned priority = priority_of(*frame);
+    const unsigned priority = priority_of(*frame, settings_);
     const unsigned buffer = settings_.buffer_of_priority[priority];
     frame->priority = static_cast<std::uint8_t>(priority);  // the sender's is not on the wire
     ++counters_.rx_prio_frames[priority];

@@ -42,6 +42,10 @@ void Port::reset() {
     admin_mtu = kDefaultMtu;
     pause_rx = pause_tx = true;
     pfc_rx = pfc_tx = 0;
+    trust_dscp = false;
+    for (std::size_t i = 0; i < priority_of_dscp.size(); ++i) {
+        priority_of_dscp[i] = static_cast<std::uint8_t>(i >> 3);
+    }
     fec_admin = prm::Buffer<prm::pplm_reg>();
     check_fcs = true;
     timestamp_over_fcs = false;
@@ -68,6 +72,8 @@ model::PortSettings Port::settings() const {
     wanted.pause_tx = pause_tx;
     wanted.pfc_rx = pfc_rx;
     wanted.pfc_tx = pfc_tx;
+    wanted.trust_dscp = trust_dscp;
+    wanted.priority_of_dscp = priority_of_dscp;
     wanted.fec = fec_wishes(fec_admin.view());
     wanted.check_fcs = check_fcs;
     wanted.buffers = buffers;

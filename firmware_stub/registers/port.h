@@ -56,6 +56,8 @@ struct Port {
     bool pause_tx = true;
     std::uint8_t pfc_rx = 0;  ///< a bit for each priority
     std::uint8_t pfc_tx = 0;
+    bool trust_dscp = false;
+    std::array<std::uint8_t, model::PortSettings::kDscps> priority_of_dscp{};
     prm::Buffer<prm::pplm_reg> fec_admin;  ///< override fields only
     bool check_fcs = true;
     bool timestamp_over_fcs = false;

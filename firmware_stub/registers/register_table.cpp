@@ -9,8 +9,9 @@ namespace {
 std::vector<RegisterRow> join_families() {
     std::vector<RegisterRow> rows;
     for (const auto& family : {port_registers(), port_buffer_registers(),
-                               port_diagnostic_registers(), management_registers(),
-                               capability_registers(), counter_registers()}) {
+                               port_priority_registers(), port_diagnostic_registers(),
+                               management_registers(), capability_registers(),
+                               counter_registers()}) {
         rows.insert(rows.end(), family.begin(), family.end());
     }
     std::sort(rows.begin(), rows.end(),

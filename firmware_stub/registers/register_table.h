@@ -70,6 +70,7 @@ Reply access_register(CommandContext& context, std::uint16_t id, bool write,
 // Families
 std::vector<RegisterRow> port_registers();
 std::vector<RegisterRow> port_buffer_registers();
+std::vector<RegisterRow> port_priority_registers();
 std::vector<RegisterRow> port_diagnostic_registers();
 std::vector<RegisterRow> management_registers();
 std::vector<RegisterRow> capability_registers();

@@ -67,6 +67,7 @@ struct ReceiveBufferSettings {
 struct PortSettings {
     static constexpr unsigned kPriorities = 8;
     static constexpr unsigned kBuffers = 8;
+    static constexpr unsigned kDscps = 64;
 
     bool admin_up = true;
     LinkModeMask modes = 0;           ///< enabled ones; 0 brings no link up
@@ -78,6 +79,9 @@ struct PortSettings {
     bool pause_tx = false;            ///< send them when a buffer fills
     std::uint8_t pfc_rx = 0;          ///< a bit for each priority
     std::uint8_t pfc_tx = 0;
+    /// Priorities of IP packets come from their DSCP, of all others it is 0; else from VLAN tags.
+    bool trust_dscp = false;
+    std::array<std::uint8_t, kDscps> priority_of_dscp{};
     std::array<FecMask, kLinkModes> fec{};  ///< allowed ones by LinkMode; 0 leaves it to the port
     bool check_fcs = true;            ///< drop damaged frames; else they reach the receiver
     std::array<ReceiveBufferSettings, kBuffers> buffers{};

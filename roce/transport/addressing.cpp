@@ -32,6 +32,15 @@ void set_priority(Path::Description& path, std::uint32_t priority) {
     path.vlan_tci = static_cast<std::uint16_t>((path.vlan_tci & 0xfff) | path.priority << 13);
 }
 
+// A port that trusts DSCPs has version 2 in the queue of its DSCP, whatever priority was asked for.
+Path with_queue(Path::Description& path, const AddressTable& table) {
+    if (path.kind != NetworkKind::roce_v1) {
+        const auto dscp = static_cast<std::uint8_t>(path.traffic_class >> 2);
+        if (const auto queue = table.queue_of_dscp(dscp)) path.priority = *queue;
+    }
+    return Path(path);
+}
+
 // A driver that gives no port: one for each pair of queues, the same for both directions.
 std::uint16_t port_or_default(std::uint32_t given, std::uint32_t local_qp,
                               std::uint32_t remote_qp) {
@@ -64,7 +73,7 @@ std::optional<Path> path_of(prm::ConstView<prm::ads> address, std::uint32_t loca
     }
     path.source_port = port_or_default(address.get<ads::udp_sport>(), local_qp, remote_qp);
     set_priority(path, address.get<ads::eth_prio>());
-    return Path(path);
+    return with_queue(path, table);
 }
 
 std::optional<Path> path_of(std::span<const std::byte> address_vector, std::uint32_t local_qp,
@@ -87,11 +96,13 @@ std::optional<Path> path_of(std::span<const std::byte> address_vector, std::uint
     path.traffic_class = static_cast<std::uint8_t>(address.get<av::tclass>());
     path.source_port =
         port_or_default(base.get<base_av::udp_sport>(), local_qp, base.get<base_av::dqp_dct>());
-    set_priority(path, base.get<base_av::sl>());
-    return Path(path);
+    // On Ethernet the field holds the priority's three bits above one that says nothing.
+    set_priority(path, base.get<base_av::sl>() >> 1);
+    return with_queue(path, table);
 }
 
-Path reply_path(const ReceivedPacket& packet, std::uint8_t traffic_class, std::uint8_t priority) {
+Path reply_path(const ReceivedPacket& packet, std::uint8_t traffic_class, std::uint8_t priority,
+                const AddressTable& table) {
     Path::Description path;
     path.kind = packet.kind;
     path.source_mac = packet.destination_mac;
@@ -104,7 +115,7 @@ Path reply_path(const ReceivedPacket& packet, std::uint8_t traffic_class, std::u
     path.flow_label = packet.flow_label;
     path.source_port = packet.source_port;
     set_priority(path, priority);
-    return Path(path);
+    return with_queue(path, table);
 }
 
 }  // namespace cxsim::roce

@@ -32,6 +32,9 @@ class AddressTable {
     /// Whether answers of atomics come to host memory with the most significant byte first
     /// (atomic_caps.atomic_req_8B_endianness_mode 0) instead of the host's order.
     virtual bool big_endian_originals() const { return false; }
+    /// The port's queue for packets with a DSCP (0 to 63); nothing where it trusts 802.1p
+    /// priorities.
+    virtual std::optional<std::uint8_t> queue_of_dscp(std::uint8_t) const { return std::nullopt; }
     /// QPs attached to a multicast GID.
     virtual std::span<const std::uint32_t> members(const Gid& group) const = 0;
 };
@@ -46,6 +49,7 @@ std::optional<Path> path_of(std::span<const std::byte> address_vector, std::uint
 
 /// The way back of a packet: to its source, from the address it came to, with another DSCP and
 /// priority (VLAN tags keep their VLAN).
-Path reply_path(const ReceivedPacket& packet, std::uint8_t traffic_class, std::uint8_t priority);
+Path reply_path(const ReceivedPacket& packet, std::uint8_t traffic_class, std::uint8_t priority,
+                const AddressTable& table);
 
 }  // namespace cxsim::roce

@@ -197,6 +197,14 @@ Picoseconds Transport::post(Picoseconds at, const model::QpSend& send) {
     return requester_.post(*place->second, at, send);
 }
 
+std::optional<model::BitsPerSecond> Transport::rate_of(std::uint32_t qp) {
+    const auto place = connections_.find(qp);
+    if (place == connections_.end() || place->second->rate == nullptr) return std::nullopt;
+    auto& flow = static_cast<ReactionPoint&>(*place->second->rate);
+    flow.settle(setup_.calendar.now());
+    return flow.rate();
+}
+
 // ---- The way out ----
 
 Picoseconds Transport::room_at(Picoseconds at, const Path& path) {
@@ -315,7 +323,7 @@ void Transport::notify_congestion(Picoseconds at, const Connection& connection,
     if (!notification_point_.marked(at, marked)) return;
     const Path path =
         reply_path(packet, static_cast<std::uint8_t>(notification_point_.cnp_dscp() << 2),
-                   notification_point_.cnp_priority(priority));
+                   notification_point_.cnp_priority(priority), setup_.addresses);
     TransportHeaders headers;
     headers.opcode = kCnpOpcode;
     headers.becn = true;

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 
 namespace cxsim::roce {
@@ -60,6 +61,9 @@ class Transport final : public model::Transport,
 
     const TransportCounters& counters() const { return counters_; }
     std::size_t connections() const { return connections_.size(); }
+    /// What congestion control lets a connected QP send at this moment: the port's speed if it is
+    /// not limited. Nothing for other QPs.
+    std::optional<model::BitsPerSecond> rate_of(std::uint32_t qp);
 
   private:
     struct Looped {

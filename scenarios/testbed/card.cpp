@@ -213,7 +213,7 @@ Card::Card(model::Kernel& kernel, const CardSetup& setup)
                                  pipeline_options(*data_)};
     receiver_ = std::make_unique<eth::Receiver>(pipeline);
     transmitter_ = std::make_unique<eth::Transmitter>(pipeline, *receiver_);
-    roce_addresses_ = std::make_unique<RoceAddresses>(function);
+    roce_addresses_ = std::make_unique<RoceAddresses>(function, *port_);
     transport_ = std::make_unique<roce::Transport>(roce::TransportSetup{
         id, kernel.calendar(), bus, function.queues().qp_queues(), frames, *port_,
         function.vport().counters, function.vport().gate, *roce_addresses_, *receiver_,

@@ -50,6 +50,7 @@ class Card {
     const eth::Transmitter& transmitter() const { return *transmitter_; }
     const eth::Receiver& receiver() const { return *receiver_; }
     const roce::Transport& transport() const { return *transport_; }
+    roce::Transport& transport() { return *transport_; }
     /// Counters of the port and below.
     model::stats::Group& statistics() { return statistics_; }
 

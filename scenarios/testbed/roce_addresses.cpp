@@ -51,6 +51,12 @@ bool RoceAddresses::big_endian_originals() const {
                .get<prm::atomic_caps::atomic_req_8B_endianness_mode>() == 0;
 }
 
+std::optional<std::uint8_t> RoceAddresses::queue_of_dscp(std::uint8_t dscp) const {
+    const model::PortSettings& settings = port_.settings();
+    if (!settings.trust_dscp) return std::nullopt;
+    return settings.priority_of_dscp[dscp & (model::PortSettings::kDscps - 1)];
+}
+
 std::span<const std::uint32_t> RoceAddresses::members(const roce::Gid& group) const {
     firmware_stub::Gid key{};
     std::ranges::transform(group, key.begin(),

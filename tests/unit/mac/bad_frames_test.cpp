@@ -3,6 +3,9 @@
 #include "eth/mac/mac.h"
 #include "tests/support/port_bench.h"
 
+#include "eth/wire/ip.h"
+#include "model/base/endian.h"
+
 #include <catch2/catch_test_macros.hpp>
 
 using namespace cxsim;
@@ -134,4 +137,44 @@ TEST_CASE("the sender's priority is not on the wire, the tag's is", "[mac]") {
     REQUIRE(bench.at_b.kept.size() == 2);
     CHECK(bench.at_b.kept[0]->priority == 0);
     CHECK(bench.at_b.kept[1]->priority == 3);
+}
+
+TEST_CASE("a port that trusts DSCPs takes an IP packet's priority from there, whatever its tag",
+          "[mac]") {
+    test::PortBench bench;
+    bench.bring_up();
+    model::PortSettings settings = bench.b.settings();
+    settings.trust_dscp = true;
+    settings.priority_of_dscp.fill(2);
+    settings.priority_of_dscp[26] = 5;
+    settings.buffer_of_priority[5] = 1;
+    settings.buffers[0] = {model::Bytes{20'000}, {}, {}, true};
+    settings.buffers[1] = {model::Bytes{20'000}, {}, {}, true};
+    bench.b.configure(settings);
+    bench.at_b.keeps = true;
+    const auto send = [&](std::uint16_t type, std::uint8_t dscp, bool tagged) {
+        model::FramePtr frame = bench.frame(100, 0);
+        std::byte* const bytes = frame->bytes().data();
+        std::size_t at = eth::kEthernetBytes;
+        if (tagged) {
+            eth::Ethernet(bytes).set_type(0x8100);
+            eth::VlanTag(bytes + 12).set_tci(3 << 13);
+            at += 4;
+        }
+        model::store_be<std::uint16_t>(bytes + at - 2, type);
+        eth::Ipv4(bytes + at).set_version_and_bytes(20);
+        eth::Ipv4(bytes + at).set_traffic_class(static_cast<std::uint8_t>(dscp << 2));
+        bench.a.transmit(bench.calendar.now(), std::move(frame));
+    };
+    send(eth::kEtherIpv4, 26, false);
+    send(eth::kEtherIpv4, 26, true);
+    send(eth::kEtherIpv4, 0, true);
+    send(0x88b5, 26, true);
+    bench.drain();
+    REQUIRE(bench.at_b.kept.size() == 4);
+    CHECK(bench.at_b.kept[0]->priority == 5);
+    CHECK(bench.at_b.kept[1]->priority == 5);
+    CHECK(bench.at_b.kept[2]->priority == 2);
+    CHECK(bench.at_b.kept[3]->priority == 0);
+    CHECK(bench.b.port_counters().rx_prio_frames[5].value() == 2);
 }

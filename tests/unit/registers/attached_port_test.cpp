@@ -344,3 +344,66 @@ TEST_CASE("PDDR tells why the link is down", "[registers]") {
                                  {{"page 0", [](auto r) { r.template set<Reg::page_select>(0U); }},
                                   {"port 2", [](auto r) { r.template set<Reg::local_port>(2U); }}});
 }
+
+TEST_CASE("QPTS and QPDPM say where priorities come from, by entry", "[registers]") {
+    using Trust = prm::qpts_reg;
+    using Map = prm::qpdpm_reg;
+    using Entry = prm::qpdpm_dscp_reg;
+    AttachedBench attached;
+    const FakePort& port = attached.port;
+    auto trust = port_register<Trust>();
+    REQUIRE(attached.bench.read(RegisterId::QPTS, trust).ok());
+    CHECK(trust.view().get<Trust::trust_state>() == 1);
+    CHECK_FALSE(port.settings().trust_dscp);
+    auto map = port_register<Map>();
+    REQUIRE(attached.bench.read(RegisterId::QPDPM, map).ok());
+    for (std::size_t i = 0; i < 64; ++i) {
+        CHECK(map.view().at<Map::dscp>(i).get<Entry::prio>() == i / 8);
+        CHECK(map.view().at<Map::dscp>(i).get<Entry::e>() == 0);
+    }
+    SECTION("DSCPs are trusted") {
+        trust.view().set<Trust::trust_state>(2U);
+        REQUIRE(attached.bench.write(RegisterId::QPTS, trust).ok());
+        CHECK(port.settings().trust_dscp);
+        trust = port_register<Trust>();
+        REQUIRE(attached.bench.read(RegisterId::QPTS, trust).ok());
+        CHECK(trust.view().get<Trust::trust_state>() == 2);
+        attached.bench.firmware.function_reset({0}, model::ResetKind::conventional);
+        CHECK_FALSE(port.settings().trust_dscp);
+    }
+    SECTION("only entries that are marked change") {
+        map.view().at<Map::dscp>(26).set<Entry::prio>(5U);
+        map.view().at<Map::dscp>(26).set<Entry::e>(1U);
+        map.view().at<Map::dscp>(27).set<Entry::prio>(5U);
+        REQUIRE(attached.bench.write(RegisterId::QPDPM, map).ok());
+        CHECK(port.settings().priority_of_dscp[26] == 5);
+        CHECK(port.settings().priority_of_dscp[27] == 3);
+        map = port_register<Map>();
+        REQUIRE(attached.bench.read(RegisterId::QPDPM, map).ok());
+        CHECK(map.view().at<Map::dscp>(26).get<Entry::prio>() == 5);
+    }
+    SECTION("what cannot be is refused and changes nothing") {
+        for (const std::uint32_t state : {0U, 3U, 7U}) {
+            trust.view().set<Trust::trust_state>(state);
+            CHECK(attached.bench.write(RegisterId::QPTS, trust).status == Status::BAD_PARAM);
+        }
+        map.view().at<Map::dscp>(1).set<Entry::prio>(4U);
+        map.view().at<Map::dscp>(1).set<Entry::e>(1U);
+        map.view().at<Map::dscp>(2).set<Entry::prio>(8U);
+        map.view().at<Map::dscp>(2).set<Entry::e>(1U);
+        CHECK(attached.bench.write(RegisterId::QPDPM, map).status == Status::BAD_PARAM);
+        CHECK(port.settings().priority_of_dscp[1] == 0);
+        for (const bool write : {false, true}) {
+            auto other = port_register<Map>();
+            other.view().set<Map::local_port>(2U);
+            CHECK(attached.bench.access(RegisterId::QPDPM, write, other.bytes()).status ==
+                  Status::BAD_PARAM);
+            auto none = port_register<Trust>();
+            none.view().set<Trust::local_port>(0U);
+            none.view().set<Trust::trust_state>(2U);
+            CHECK(attached.bench.access(RegisterId::QPTS, write, none.bytes()).status ==
+                  Status::BAD_PARAM);
+        }
+        CHECK_FALSE(port.settings().trust_dscp);
+    }
+}

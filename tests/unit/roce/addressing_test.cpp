@@ -25,8 +25,13 @@ class Table final : public AddressTable {
         return entries[index];
     }
     bool enabled() const override { return true; }
+    std::optional<std::uint8_t> queue_of_dscp(std::uint8_t dscp) const override {
+        if (!trusts_dscp) return std::nullopt;
+        return static_cast<std::uint8_t>(dscp == 48 ? 7 : dscp >> 3);
+    }
     std::span<const std::uint32_t> members(const Gid&) const override { return {}; }
 
+    bool trusts_dscp = false;
     std::array<LocalAddress, 2> entries{
         LocalAddress{NetworkKind::roce_v2_ipv4, mapped(0x0a00'0001), {0x02'0000'0000'01}, false, 0},
         LocalAddress{NetworkKind::roce_v1, mapped(0x0a00'0001), {0x02'0000'0000'01}, true, 100}};
@@ -118,7 +123,7 @@ TEST_CASE("a datagram's path comes from its address vector", "[addressing]") {
     std::ranges::copy(mapped(0x0a00'0002), vector.bytes<av::rgid>().begin());
     vector.set<av::hop_limit>(7U);
     vector.set<av::tclass>(0x6aU);
-    vector.set<av::base, prm::base_av::sl>(5U);
+    vector.set<av::base, prm::base_av::sl>(5U << 1);  // as drivers write it on Ethernet
     vector.set<av::base, prm::base_av::udp_sport>(0xc0deU);
     const auto path = path_of(buffer.bytes(), 0x40, table);
     REQUIRE(path.has_value());
@@ -131,8 +136,31 @@ TEST_CASE("a datagram's path comes from its address vector", "[addressing]") {
     CHECK(d.source_port == 0xc0de);
 }
 
+TEST_CASE("a port that trusts DSCPs has version 2 in their queues; tags keep what was asked for",
+          "[addressing]") {
+    Table table;
+    table.trusts_dscp = true;
+    table.entries[0].has_vlan = true;
+    auto address = connected();
+    address.view().set<prm::ads::eth_prio>(1U);
+    const auto path = path_of(address.view(), 0x40, 0x50, table);
+    REQUIRE(path.has_value());
+    CHECK(path->description().priority == 3);  // DSCP 26
+    CHECK(path->description().vlan_tci >> 13 == 1);
+    address.view().set<prm::ads::src_addr_index>(1U);  // RoCE v1 has no DSCP
+    const auto first = path_of(address.view(), 0x40, 0x50, table);
+    REQUIRE(first.has_value());
+    CHECK(first->description().priority == 1);
+    ReceivedPacket packet;
+    packet.kind = NetworkKind::roce_v2_ipv4;
+    CHECK(reply_path(packet, 48 << 2, 6, table).description().priority == 7);
+    packet.kind = NetworkKind::roce_v1;
+    CHECK(reply_path(packet, 48 << 2, 6, table).description().priority == 6);
+}
+
 TEST_CASE("a reply goes back where the packet came from, in its VLAN with its own priority",
           "[addressing]") {
+    const Table table;
     ReceivedPacket packet;
     packet.kind = NetworkKind::roce_v2_ipv4;
     packet.source_mac = {1};
@@ -142,7 +170,7 @@ TEST_CASE("a reply goes back where the packet came from, in its VLAN with its ow
     packet.has_vlan = true;
     packet.vlan_tci = 3U << 13 | 100U;
     packet.source_port = 0xc123;
-    const Path path = reply_path(packet, 48 << 2, 6);
+    const Path path = reply_path(packet, 48 << 2, 6, table);
     const Path::Description& d = path.description();
     CHECK(d.source_mac.value == 2);
     CHECK(d.destination_mac.value == 1);
