@@ -236,17 +236,29 @@ std::uint32_t VerbsDriver::counter(std::string_view name) {
 
 // ---- Connections ----
 
+namespace {
+
+// The peer's address, with the class of traffic that was asked for.
+AddressHandle towards(const VerbsDriver& peer, std::uint8_t index, const AddressHandle& wanted) {
+    AddressHandle path = peer.path_to(index);
+    path.traffic_class = wanted.traffic_class;
+    path.priority = wanted.priority;
+    return path;
+}
+
+}  // namespace
+
 void connect(VerbsQp& a, VerbsDriver& a_driver, VerbsQp& b, VerbsDriver& b_driver,
              ConnectionOptions options, std::uint8_t index) {
     // PSNs that run over 24 bits soon are as good as any others.
     options.send_psn = (a.number() * 0x3527u + 0xfffff0u) & 0xffffff;
     options.receive_psn = (b.number() * 0x2715u + 0x7ffff0u) & 0xffffff;
     options.remote_qpn = b.number();
-    options.path = b_driver.path_to(index);
+    options.path = towards(b_driver, index, options.path);
     ConnectionOptions back = options;
     std::swap(back.send_psn, back.receive_psn);
     back.remote_qpn = a.number();
-    back.path = a_driver.path_to(index);
+    back.path = towards(a_driver, index, options.path);
     a.to_init(options);
     b.to_init(back);
     a.to_rtr(options);

@@ -107,7 +107,8 @@ class VerbsDriver {
 };
 
 /// Connects two RC or UC queue pairs, of one card or of two, from reset to RTS. Fills in peers,
-/// paths (from the addresses `index` of both) and matching PSNs.
+/// paths (from the addresses `index` of both) and matching PSNs; of the options' path only traffic
+/// class and priority count, for both directions.
 void connect(VerbsQp& a, VerbsDriver& a_driver, VerbsQp& b, VerbsDriver& b_driver,
              ConnectionOptions options = {}, std::uint8_t index = VerbsDriver::kIpv4V2);
 

@@ -3,6 +3,7 @@
 // units.
 #pragma once
 
+#include "eth/link/switch.h"
 #include "scenarios/python/testbed.h"
 
 #include <pybind11/pybind11.h>
@@ -74,6 +75,53 @@ inline nlohmann::ordered_json from_python(const py::object& object) {
     return nlohmann::ordered_json::parse(text);
 }
 
+/// The options of a switch as Python gives them.
+struct SwitchOptions {
+    eth::SwitchSettings settings;
+    model::Bytes queue_limit = eth::SwitchConfig{}.queue_limit;
+    model::Picoseconds latency = eth::SwitchConfig{}.latency;
+};
+
+/// A station as Python holds it: stations live as long as the process.
+struct CardHandle {
+    Station* station;
+    /// Starts the driver at the first use. Throws RuntimeError when the testbed is closed.
+    VerbsDriver& verbs() const;
+};
+
+/// The process's testbed. Throws RuntimeError when it is closed.
+Testbed& current();
+/// Throws what a callback of Testbed.every() raised since the last call.
+void raise_pending();
+/// For whatever lets time pass: throws RuntimeError inside a callback of Testbed.every(), and
+/// raise_pending().
+void time_may_pass();
+
+/// Called again and again in simulated time, between events of the simulation.
+class Ticker {
+  public:
+    Ticker(model::Calendar& calendar, model::Picoseconds period, py::function callback);
+    ~Ticker() { stop(); }
+    Ticker(const Ticker&) = delete;
+    Ticker& operator=(const Ticker&) = delete;
+    void stop();
+    bool running() const { return running_; }
+
+  private:
+    void tick(const model::EventArguments& arguments);
+
+    model::Calendar& calendar_;
+    model::Picoseconds period_;
+    py::function callback_;
+    model::EventHandle event_;
+    bool running_ = true;
+};
+
+/// Testbed.switch. Throws RuntimeError without one.
+py::object live_switch();
+
+void bind_network(py::module_& module);
+void bind_congestion(py::class_<CardHandle>& card);
 void bind_objects(py::module_& module);
 void bind_queue_pairs(py::module_& module);
 void bind_testbed(py::module_& module);

@@ -20,13 +20,7 @@ namespace {
 
 // Lives until the interpreter ends, since SystemC cannot be started anew.
 std::unique_ptr<Testbed> testbed;
-
-Testbed& current() {
-    if (testbed == nullptr || testbed->closed()) {
-        throw std::runtime_error("the testbed is closed");
-    }
-    return *testbed;
-}
+std::vector<std::shared_ptr<Ticker>> tickers;  // go before it
 
 std::string gid_text(const Gid& gid) {
     if (is_ipv4(gid)) return fmt::format("{}.{}.{}.{}", gid[12], gid[13], gid[14], gid[15]);
@@ -44,15 +38,6 @@ py::dict values_of(const model::stats::Group& group) {
     });
     return result;
 }
-
-/// A station as Python holds it: stations live as long as the process.
-struct CardHandle {
-    Station* station;
-    VerbsDriver& verbs() const {
-        current();
-        return station->open();
-    }
-};
 
 AccessRights rights(const std::vector<std::string>& words) {
     AccessRights access{false, false, false, false};
@@ -87,9 +72,10 @@ QpHandle make_qp(const CardHandle& card, const CqHandle& cq, const std::string& 
 }
 
 void bind_card(py::module_& module) {
-    py::class_<CardHandle>(module, "Card",
-                           "A card in a host of its own. Its driver starts at the first use.")
-        .def_property_readonly("name",
+    py::class_<CardHandle> type(module, "Card",
+                                "A card in a host of its own. Its driver starts at the first use.");
+    bind_congestion(type);
+    type.def_property_readonly("name",
                                [](const CardHandle& card) { return card.station->card().name(); })
         .def_property_readonly("model",
                                [](const CardHandle& card) { return card.station->model(); })
@@ -100,10 +86,15 @@ void bind_card(py::module_& module) {
             },
             "Six bytes.")
         .def(
-            "open", [](const CardHandle& card) { card.verbs(); },
+            "open", [](const CardHandle& card) { time_may_pass(), card.verbs(); },
             "Starts the driver: cold start, event queues, RoCE. Raises DriverError.")
         .def(
-            "close", [](const CardHandle& card) { current(), card.station->verbs().close(); },
+            "close",
+            [](const CardHandle& card) {
+                time_may_pass();
+                current();
+                card.station->verbs().close();
+            },
             "Takes everything back and stops the driver; open() starts it anew.")
         .def(
             "address",
@@ -161,6 +152,7 @@ void bind_card(py::module_& module) {
             "command",
             [](const CardHandle& card, const std::string& name, const py::dict& fields,
                std::size_t tail) {
+                time_may_pass();
                 return to_python(card.verbs().driver().command(name, from_python(fields), tail));
             },
             py::arg("name"), py::arg("fields") = py::dict(), py::arg("tail") = 0,
@@ -168,7 +160,10 @@ void bind_card(py::module_& module) {
             "the output's fields, those that are zero left out. tail: bytes behind the output's\n"
             "layout. Raises CommandFailed, or DriverError for names that do not exist.")
         .def("counters",
-             [](const CardHandle& card, bool clear) { return card.verbs().counters(clear); },
+             [](const CardHandle& card, bool clear) {
+                 time_may_pass();
+                 return card.verbs().counters(clear);
+             },
              py::arg("clear") = false, "Queue counters of the driver's set: name to value.")
         .def("statistics",
              [](const CardHandle& card) {
@@ -179,11 +174,13 @@ void bind_card(py::module_& module) {
 }
 
 bool run_until(Testbed& bed, const py::function& done, double timeout) {
+    time_may_pass();
     model::Kernel& kernel = bed.kernel();
     const model::Picoseconds end = kernel.now() + to_time(timeout);
     return kernel.run_until_true(
         [&] {
             if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+            raise_pending();
             return done().cast<bool>();
         },
         end);
@@ -194,9 +191,22 @@ struct TestbedHandle {};
 
 TestbedHandle make_testbed(const std::vector<std::string>& cards, const std::string& wire,
                            double delay, double bit_error_ratio, const std::string& host,
-                           std::uint64_t seed, const std::map<std::string, std::string>& overrides,
+                           std::uint64_t seed, const SwitchOptions* fabric,
+                           const std::string& payload,
+                           const std::map<std::string, std::string>& overrides,
                            const std::string& pcap, const std::vector<std::string>& traces) {
     TestbedSetup setup;
+    if (payload != "real" && payload != "counted") {
+        throw py::value_error("a payload is 'real' or 'counted'");
+    }
+    setup.synthetic = payload == "counted";
+    if (fabric != nullptr) {
+        const bool switched = wire == "switch" || (wire == "auto" && cards.size() > 2);
+        if (!switched) throw py::value_error("options of a switch without a switch");
+        setup.switch_settings = fabric->settings;
+        setup.queue_limit = fabric->queue_limit;
+        setup.switch_latency = fabric->latency;
+    }
     setup.cards = cards;
     setup.wire = wire;
     setup.delay = to_time(delay);
@@ -210,7 +220,43 @@ TestbedHandle make_testbed(const std::vector<std::string>& cards, const std::str
     return {};
 }
 
+void run(double seconds) {
+    time_may_pass();
+    current().kernel().run_for(to_time(seconds));
+    raise_pending();
+}
+
+std::shared_ptr<Ticker> every(double period, const py::function& callback) {
+    const model::Picoseconds step = to_time(period);
+    if (step == model::Picoseconds{}) throw py::value_error("a period is longer than 0");
+    tickers.push_back(std::make_shared<Ticker>(current().kernel().calendar(), step, callback));
+    return tickers.back();
+}
+
+void stop_tickers() {
+    for (const auto& ticker : tickers) ticker->stop();
+    tickers.clear();
+}
+
+void close_testbed() {
+    time_may_pass();
+    stop_tickers();
+    if (testbed) testbed->close();
+}
+
 }  // namespace
+
+Testbed& current() {
+    if (testbed == nullptr || testbed->closed()) {
+        throw std::runtime_error("the testbed is closed");
+    }
+    return *testbed;
+}
+
+VerbsDriver& CardHandle::verbs() const {
+    current();
+    return station->open();
+}
 
 void bind_testbed(py::module_& module) {
     bind_card(module);
@@ -218,7 +264,10 @@ void bind_testbed(py::module_& module) {
         module, "Testbed",
         "Cards, each in a host, on a wire. One for each process. Times are simulated seconds.\n\n"
         "cards: model names (see `cxsim cards`). wire: 'auto' (a link for two cards, a switch for\n"
-        "more), 'link', 'switch', 'none'. delay: one way, seconds. bit_error_ratio: 0 to 1e-3.\n"
+        "more), 'link', 'switch', 'none'. delay: of each link, one way, seconds. bit_error_ratio:\n"
+        "0 to 1e-3. switch: its options, a Switch. seed: of all that is random. payload: 'real',\n"
+        "or 'counted': RDMA payload has lengths and no content and is not read from the host,\n"
+        "which is faster.\n"
         "overrides: of the cards' data, e.g. {'timing.command.query': '5us'}. pcap: prefix of\n"
         "captures, one for each card. traces: files of commands, doorbells, DMA and interrupts:\n"
         ".json a timeline for Perfetto, .jsonl JSON Lines, else text.\n"
@@ -227,7 +276,8 @@ void bind_testbed(py::module_& module) {
              py::arg("cards") = std::vector<std::string>{"connectx5", "connectx5"},
              py::arg("wire") = "auto", py::kw_only(), py::arg("delay") = 10e-9,
              py::arg("bit_error_ratio") = 0.0, py::arg("host") = "broadwell_e5_2630v4",
-             py::arg("seed") = 1, py::arg("overrides") = std::map<std::string, std::string>{},
+             py::arg("seed") = 1, py::arg("switch") = py::none(), py::arg("payload") = "real",
+             py::arg("overrides") = std::map<std::string, std::string>{},
              py::arg("pcap") = "", py::arg("traces") = std::vector<std::string>{})
         .def_property_readonly("cards",
                                [](const TestbedHandle&) {
@@ -240,11 +290,26 @@ void bind_testbed(py::module_& module) {
         .def_property_readonly(
             "now", [](const TestbedHandle&) { return to_seconds(current().kernel().now()); },
             "Simulated seconds since the start.")
-        .def("open", [](const TestbedHandle&, double limit) { current().open(to_time(limit)); },
+        .def("open",
+             [](const TestbedHandle&, double limit) {
+                 time_may_pass();
+                 current().open(to_time(limit));
+             },
              py::arg("timeout") = 10.0,
              "Starts all drivers and waits for the links. Raises DriverTimeout.")
-        .def("run", [](const TestbedHandle&, double time) { current().kernel().run_for(to_time(time)); },
-             py::arg("seconds"), "Simulates on.")
+        .def_property_readonly("switch", [](const TestbedHandle&) { return live_switch(); },
+                               "What lies in the switch. Raises RuntimeError without one.")
+        .def("every",
+             [](const TestbedHandle&, double period, const py::function& callback) {
+                 return every(period, callback);
+             },
+             py::arg("period"), py::arg("callback"),
+             "Calls callback() every `period` simulated seconds from now on, whatever lets time\n"
+             "pass; a Ticker to stop it. It looks and changes nothing: Testbed.now, LiveSwitch,\n"
+             "Qp.rate, Card.congestion_counters(), statistics(). What it raises stops it and is\n"
+             "raised by the call that let time pass, or the next one.")
+        .def("run", [](const TestbedHandle&, double time) { run(time); }, py::arg("seconds"),
+             "Simulates on.")
         .def("run_until",
              [](const TestbedHandle&, const py::function& done, double timeout) {
                  return run_until(current(), done, timeout);
@@ -257,13 +322,14 @@ void bind_testbed(py::module_& module) {
         .def("statistics",
              [](const TestbedHandle&) { return values_of(current().network().statistics()); },
              "What links and switch count: path to value.")
-        .def("close", [](const TestbedHandle&) { if (testbed) testbed->close(); },
+        .def("close", [](const TestbedHandle&) { close_testbed(); },
              "Stops the drivers and completes the trace files.")
         .def("__enter__", [](TestbedHandle& self) -> TestbedHandle& { return self; },
              py::return_value_policy::reference)
         .def("__exit__", [](const TestbedHandle&, const py::object& type, const py::object&,
                             const py::object&) {
             // After an error the card may not do as it is told: what is open stays open.
+            stop_tickers();
             if (testbed && type.is_none()) testbed->close();
         });
 }
@@ -299,9 +365,13 @@ PYBIND11_MODULE(cxsim, module) {
     });
     bind_objects(module);
     bind_queue_pairs(module);
+    bind_network(module);
     bind_testbed(module);
     // Captures and traces are complete also when the script ends without close().
-    py::module_::import("atexit").attr("register")(py::cpp_function([] { testbed.reset(); }));
+    py::module_::import("atexit").attr("register")(py::cpp_function([] {
+        stop_tickers();
+        testbed.reset();
+    }));
 }
 
 }  // namespace cxsim::scenarios::python

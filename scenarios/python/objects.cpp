@@ -48,6 +48,7 @@ std::vector<Completion> poll(const CqHandle& cq, std::size_t limit) {
 }
 
 std::vector<Completion> wait(const CqHandle& cq, std::size_t count, double timeout) {
+    time_may_pass();
     const model::Picoseconds end = cq.station().host().now() + to_time(timeout);
     std::vector<Completion> result;
     while (result.size() < count) {
@@ -58,6 +59,7 @@ std::vector<Completion> wait(const CqHandle& cq, std::size_t count, double timeo
         }
         result.push_back(done);
     }
+    raise_pending();
     return result;
 }
 

@@ -126,6 +126,15 @@ void bind_qp(py::class_<QpHandle>& type) {
         .def_property_readonly(
             "state", [](const QpHandle& qp) { return state_name(qp.get().state()); },
             "'reset', 'init', 'rtr', 'rts', 'sq_error', 'error', ..., as QUERY_QP says.")
+        .def_property_readonly(
+            "rate",
+            [](const QpHandle& qp) {
+                const auto rate = qp.station().card().transport().rate_of(qp.get().number());
+                if (!rate) throw py::value_error("only connected queue pairs have a rate");
+                return rate->value;
+            },
+            "What congestion control lets it send now, bit/s: the port's speed if it is not\n"
+            "limited. No time passes. Raises ValueError for datagrams and before it is connected.")
         .def_property_readonly("sends_outstanding",
                                [](const QpHandle& qp) { return qp.get().sends_outstanding(); })
         .def("post_send", &post_send, py::arg("op") = "send", py::arg("pieces") = py::tuple(),

@@ -42,6 +42,7 @@ CardSetup Station::card_setup(Network& network, const TestbedSetup& setup, unsig
     result.seed = setup.seed;
     result.instance = static_cast<std::uint16_t>(index);
     result.frames = &network.frames();
+    result.synthetic = setup.synthetic;
     result = tap_.tapped(std::move(result));
     // The watch stands behind the tap: it needs the times of the endpoint.
     result.wrap_bus = [this, tapped = result.wrap_bus](model::HostBus& endpoint) -> model::HostBus& {
@@ -85,6 +86,9 @@ Testbed::Testbed(const TestbedSetup& setup)
     wire.bit_error_ratio = setup.bit_error_ratio;
     wire.seed = setup.seed;
     wire.pcap_prefix = setup.pcap;
+    wire.switch_settings = setup.switch_settings;
+    wire.queue_limit = setup.queue_limit;
+    wire.switch_latency = setup.switch_latency;
     network_.connect(cards, wire);
 }
 

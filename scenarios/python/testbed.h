@@ -23,6 +23,10 @@ struct TestbedSetup {
     std::string host_profile = "broadwell_e5_2630v4";
     std::uint64_t seed = 1;
     std::vector<model::Override> overrides;
+    eth::SwitchSettings switch_settings;
+    model::Bytes queue_limit = eth::SwitchConfig{}.queue_limit;
+    model::Picoseconds switch_latency = eth::SwitchConfig{}.latency;
+    bool synthetic = false;           ///< RDMA payload has lengths and no content
     std::string pcap;                 ///< prefix of the captures; empty: none
     std::vector<std::string> traces;  ///< files by ending; empty: none
 };

@@ -47,6 +47,14 @@ void Network::connect(std::span<Card* const> cards, const NetworkSetup& setup) {
     }
     eth::SwitchConfig config;
     config.ports = static_cast<unsigned>(cards.size() + setup.taps.size());
+    if (config.ports < 2) throw std::runtime_error("a switch joins two devices or more");
+    config.settings = setup.switch_settings;
+    config.settings.seed = setup.seed;
+    config.queue_limit = setup.queue_limit;
+    config.latency = setup.switch_latency;
+    if (const char* problem = config.settings.problem(config.ports)) {
+        throw std::runtime_error(fmt::format("switch: {}", problem));
+    }
     switch_ = std::make_unique<eth::Switch>(kernel_.calendar(), config, frames_, statistics_);
     unsigned port = 0;
     for (Card* card : cards) {
@@ -97,6 +105,15 @@ Network::Place Network::place_of(const Card& card) const {
         if (place.card == &card) return place.place;
     }
     return {};
+}
+
+unsigned Network::port_of(const Card& card) const {
+    if (switch_ != nullptr) {
+        for (std::size_t i = 0; i < places_.size(); ++i) {
+            if (places_[i].card == &card) return static_cast<unsigned>(i);
+        }
+    }
+    throw std::runtime_error(fmt::format("{} is not at a switch", card.name()));
 }
 
 bool Network::pump() {

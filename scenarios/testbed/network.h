@@ -35,6 +35,10 @@ struct NetworkSetup {
     std::uint64_t seed = 1;
     std::vector<std::string> taps;  ///< interface names on the host
     std::string pcap_prefix;        ///< "<prefix>.<card's name>.pcap" each; empty: no captures
+    /// Of the switch: classes, marks, buffer, flow control, speeds. The marks' seed is `seed`.
+    eth::SwitchSettings switch_settings{};
+    model::Bytes queue_limit = eth::SwitchConfig{}.queue_limit;  ///< of its lossy queues
+    model::Picoseconds switch_latency = eth::SwitchConfig{}.latency;
 };
 
 class Network {
@@ -45,7 +49,8 @@ class Network {
     model::stats::Group& statistics() { return statistics_; }
 
     /// Joins the ports of `cards`, once; they go before the network. Throws std::runtime_error when
-    /// the topology does not fit the number of cards, or a TAP or capture file cannot be opened.
+    /// the topology does not fit the number of cards, the switch's settings contradict each other,
+    /// or a TAP or capture file cannot be opened.
     void connect(std::span<Card* const> cards, const NetworkSetup& setup);
 
     /// The link of a card's port and the card's end of it; null without a cable.
@@ -58,7 +63,12 @@ class Network {
     /// Brings frames of the host in; true if there may be more.
     bool pump();
     const std::vector<std::unique_ptr<eth::TapPort>>& taps() const { return taps_; }
+    /// The switch with its queues and what it counts; null without one.
     const eth::Switch* fabric() const { return switch_.get(); }
+    eth::Switch* fabric() { return switch_.get(); }
+    /// The switch's port that a card's cable leads to, in the order of the cards. Throws
+    /// std::runtime_error for a card without one.
+    unsigned port_of(const Card& card) const;
 
   private:
     eth::Link& add_link(const std::string& name, const NetworkSetup& setup);
