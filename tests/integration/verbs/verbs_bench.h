@@ -48,15 +48,17 @@ struct VerbsStation {
 };
 
 struct VerbsBench {
-    /// `cards`: 1, without a cable, or 2 on a link, which is up when this returns.
-    explicit VerbsBench(unsigned cards, const std::string& model = "connectx5") : network(kernel) {
+    /// `cards`: 1, without a cable, or 2 on a link, which is up when this returns; more at a switch.
+    explicit VerbsBench(unsigned cards, const std::string& model = "connectx5",
+                        const scenarios::NetworkSetup& setup = {})
+        : network(kernel) {
         std::vector<scenarios::Card*> all;
         for (unsigned i = 0; i < cards; ++i) {
             stations.push_back(std::make_unique<VerbsStation>(kernel, network, model,
                                                               static_cast<std::uint16_t>(i)));
             all.push_back(&stations.back()->card);
         }
-        network.connect(all, {});
+        network.connect(all, setup);
         for (auto& station : stations) station->verbs.open();
         if (cards > 1) {
             for (auto& station : stations) {
