@@ -72,6 +72,10 @@ bool ErrorProcess::frame(Picoseconds first_bit, Picoseconds last_bit, PhyCounter
         pass(first, counters);
         return pass(static_cast<std::int64_t>(unit_at(last_bit) + 0.5), counters);
     }
+    // Nearly always: the next error lies behind the frame. What passed is counted later.
+    if (!last_group_bad_ && (static_cast<std::int64_t>(unit_at(last_bit)) + 1) * group_ <= next_error_) {
+        return false;
+    }
     const auto first = static_cast<std::int64_t>(unit_at(first_bit)) * group_;
     const auto last = static_cast<std::int64_t>(std::ceil(unit_at(last_bit))) * group_;
     pass(first, counters);

@@ -4,6 +4,7 @@
 #include "model/base/assert.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace cxsim::eth {
 
@@ -174,8 +175,10 @@ void Mac::transmit(Picoseconds ready, FramePtr frame) {
         return;
     }
     CX_ASSERT(frame->priority < kPriorities, "a priority is 0 to 7");
-    Queue& queue = queues_[frame->priority];
+    const unsigned priority = frame->priority;
+    Queue& queue = queues_[priority];
     queue.bytes += wire_bytes_of(frame->size());
+    waiting_ = static_cast<std::uint8_t>(waiting_ | 1U << priority);
     queue.frames.push(std::max(ready, calendar_.now()), std::move(frame));
     schedule_serve();
 }
@@ -184,7 +187,9 @@ Picoseconds Mac::room_at(Picoseconds at, unsigned priority) {
     const Queue& queue = queues_[priority];
     if (!state_.up() || queue.bytes < config_.transmit_buffer.value) return at;
     Picoseconds begin = std::max({at, wire_free_, queue.frames.front().at});
-    const Bytes excess{queue.bytes - config_.transmit_buffer.value + 1};
+    // Room for one frame would call the sender back for each: an eighth of the buffer is made free.
+    const std::uint64_t target = config_.transmit_buffer.value - config_.transmit_buffer.value / 8;
+    const Bytes excess{queue.bytes - target + 1};
     // The other end mostly lets go long before a pause has run out: senders bring more in growing
     // steps as if it had, until what they brought is a lot.
     const bool many = queue.bytes > kPausedBuffers * config_.transmit_buffer.value;
@@ -203,8 +208,8 @@ Picoseconds Mac::next_start() const {
     if (!state_.up()) return Picoseconds::max();
     if (control_frame_waits()) return wire_free_;
     Picoseconds next = Picoseconds::max();
-    for (const Queue& queue : queues_) {
-        if (queue.frames.empty()) continue;
+    for (unsigned left = waiting_; left != 0; left &= left - 1) {
+        const Queue& queue = queues_[static_cast<unsigned>(std::countr_zero(left))];
         if (queue.paused && queue.paused_until > calendar_.now()) continue;
         next = std::min(next, queue.frames.front().at);
     }
@@ -216,8 +221,9 @@ void Mac::schedule_serve() {
     if (serving_) return;  // serve() calls at its end
     // Ends of pauses have an event of their own: they lie far ahead and mostly come to nothing, so
     // one that fires too early and looks again is better than many that are taken back.
-    for (const Queue& queue : queues_) {
-        if (!queue.paused || queue.frames.empty() || queue.paused_until <= calendar_.now() ||
+    for (unsigned left = waiting_; left != 0; left &= left - 1) {
+        const Queue& queue = queues_[static_cast<unsigned>(std::countr_zero(left))];
+        if (!queue.paused || queue.paused_until <= calendar_.now() ||
             queue.paused_until >= pause_end_at_) {
             continue;
         }
@@ -226,12 +232,13 @@ void Mac::schedule_serve() {
         pause_event_ = calendar_.schedule<&Mac::pause_ended>(pause_end_at_, this);
     }
     const Picoseconds next = next_start();
-    if (next <= calendar_.now()) {
+    const bool starts = next <= calendar_.now();
+    if (next == serve_at_ && !starts) return;
+    if (serve_at_ != Picoseconds::max()) calendar_.cancel(serve_event_);
+    if (starts) {
         serve({});
         return;
     }
-    if (next == serve_at_) return;
-    calendar_.cancel(serve_event_);
     serve_at_ = next;
     if (next != Picoseconds::max()) {
         serve_event_ = calendar_.schedule<&Mac::serve>(next, this);
@@ -245,21 +252,23 @@ void Mac::pause_ended(const EventArguments&) {
 
 // Strict priority: the highest one that has a frame and is not paused; control frames before all.
 void Mac::serve(const EventArguments&) {
-    calendar_.cancel(serve_event_);
+    const Picoseconds now = calendar_.now();
     serve_at_ = Picoseconds::max();
     serving_ = true;  // an observer may have this port send a control frame
-    const Picoseconds now = calendar_.now();
     if (control_frame_waits()) {
         FramePtr frame = next_control_frame();
         count_sent(*frame, true);
         start_frame(std::move(frame));
     } else {
-        for (unsigned priority = kPriorities; priority-- > 0;) {
+        for (unsigned left = waiting_; left != 0;) {
+            const auto priority = static_cast<unsigned>(std::bit_width(left)) - 1;
+            left &= ~(1U << priority);
             Queue& queue = queues_[priority];
-            if (queue.frames.empty() || queue.frames.front().at > now) continue;
+            if (queue.frames.front().at > now) continue;
             if (queue.paused && queue.paused_until > now) continue;
             FramePtr frame = queue.frames.pop();
             queue.bytes -= wire_bytes_of(frame->size());
+            if (queue.frames.empty()) waiting_ &= static_cast<std::uint8_t>(~(1U << priority));
             if (observer_ != nullptr) observer_->frame_leaves(*frame);
             count_sent(*frame, false);
             start_frame(std::move(frame));
@@ -321,6 +330,7 @@ void Mac::drop_queues() {
         counters_.tx_no_link += dropped;
         counters_.tx_discards += dropped;
     }
+    waiting_ = 0;
     calendar_.cancel(serve_event_);
     serve_at_ = Picoseconds::max();
 }

@@ -178,6 +178,7 @@ class Mac final : public model::WirePort, public model::PortControl, public Link
     model::Picoseconds up_since_;
 
     std::array<Queue, kPriorities> queues_;
+    std::uint8_t waiting_ = 0;  ///< priorities whose queue holds a frame
     model::Picoseconds wire_free_;
     bool serving_ = false;  ///< the wire is being given to a frame
     model::EventHandle serve_event_;

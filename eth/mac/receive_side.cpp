@@ -5,6 +5,7 @@
 #include "eth/wire/mac_control.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace cxsim::eth {
 
@@ -30,6 +31,26 @@ unsigned priority_of(const Frame& frame, const model::PortSettings& settings) {
     if (!is_vlan_type(header.type())) return 0;
     return ConstVlanTag(bytes.data() + kEthernetBytes - 2).priority();
 }
+
+// Index of the first limit that holds `octets`: one for each power of two, but where a limit is none.
+constexpr std::size_t size_class(std::uint32_t octets) {
+    constexpr unsigned kFirstBits = 6;  // up to 63, and 64 itself
+    const auto bits = static_cast<unsigned>(std::bit_width(octets | 1));
+    std::size_t index = bits > kFirstBits ? bits - kFirstBits : 0;
+    if (bits > 11) ++index;  // 1518 lies between 1023 and 2047
+    index = std::min(index, kSizeLimits.size());
+    while (index > 0 && octets <= kSizeLimits[index - 1]) --index;
+    while (index < kSizeLimits.size() && octets > kSizeLimits[index]) ++index;
+    return index;
+}
+static_assert([] {
+    for (std::uint32_t octets = 0; octets < 11'000; ++octets) {
+        const auto* const limit =
+            std::lower_bound(kSizeLimits.begin(), kSizeLimits.end(), octets);
+        if (size_class(octets) != static_cast<std::size_t>(limit - kSizeLimits.begin())) return false;
+    }
+    return true;
+}());
 
 bool length_field_disagrees(const Frame& frame) {
     const auto bytes = frame.bytes();
@@ -91,8 +112,7 @@ void Mac::count_received(const Frame& frame, std::uint32_t octets) {
     } else {
         ++counters_.rx_unicast;
     }
-    const auto limit = std::lower_bound(kSizeLimits.begin(), kSizeLimits.end(), octets);
-    ++counters_.rx_sizes[static_cast<std::size_t>(limit - kSizeLimits.begin())];
+    ++counters_.rx_sizes[size_class(octets)];
     if (length_field_disagrees(frame)) ++counters_.rx_in_range_length;
 }
 

@@ -18,9 +18,15 @@ Picoseconds from_sc_time(const sc_core::sc_time& time) {
 
 namespace {
 
+// Asked after each event of the calendar, as it may have notified somebody: sc_pending_activity()
+// and sc_time_to_pending_activity() would look at everything twice.
 Picoseconds next_systemc_activity() {
-    if (!sc_core::sc_pending_activity()) return Picoseconds::max();
-    return from_sc_time(sc_core::sc_time_stamp() + sc_core::sc_time_to_pending_activity());
+    const sc_core::sc_simcontext* const context = sc_core::sc_get_curr_simcontext();
+    if (sc_core::sc_pending_activity_at_current_time(context)) {
+        return from_sc_time(context->time_stamp());
+    }
+    sc_core::sc_time next;
+    return context->next_time(next) ? from_sc_time(next) : Picoseconds::max();
 }
 
 }  // namespace

@@ -50,9 +50,17 @@ Transport::~Transport() {
     }
 }
 
-Connection* Transport::find(std::uint32_t number, std::uint64_t tag) {
+Connection* Transport::lookup(std::uint32_t number) {
+    Connection*& recent = recent_[number % recent_.size()];
+    if (recent != nullptr && recent->number == number) return recent;
     const auto place = connections_.find(number);
-    if (place != connections_.end() && place->second->tag == tag) return place->second.get();
+    if (place == connections_.end()) return nullptr;
+    return recent = place->second.get();
+}
+
+Connection* Transport::find(std::uint32_t number, std::uint64_t tag) {
+    Connection* const connection = lookup(number);
+    if (connection != nullptr && connection->tag == tag) return connection;
     ++counters_.stale_events;
     return nullptr;
 }
@@ -124,6 +132,7 @@ void Transport::forget(Connection& connection) {
     requester_.stop(connection);
     responder_.stop(connection);
     if (management_ == connection.number) management_ = 0;
+    recent_[connection.number % recent_.size()] = nullptr;
     connections_.erase(connection.number);
 }
 
@@ -192,9 +201,9 @@ void Transport::refresh(model::Qp& qp) {
 }
 
 Picoseconds Transport::post(Picoseconds at, const model::QpSend& send) {
-    const auto place = connections_.find(send.qp.id.number);
-    CX_ASSERT(place != connections_.end(), "QP {} sends without a connection", send.qp.id.number);
-    return requester_.post(*place->second, at, send);
+    Connection* const connection = lookup(send.qp.id.number);
+    CX_ASSERT(connection != nullptr, "QP {} sends without a connection", send.qp.id.number);
+    return requester_.post(*connection, at, send);
 }
 
 std::optional<model::BitsPerSecond> Transport::rate_of(std::uint32_t qp) {
@@ -241,23 +250,24 @@ void Transport::transmit(Picoseconds ready, const Path& path, model::FramePtr fr
 void Transport::looped(const model::EventArguments&) {
     const model::FramePtr frame = std::move(looping_.front().frame);
     looping_.pop_front();
-    dispatch(setup_.calendar.now(), *frame);
+    ReceivedPacket packet;
+    dispatch(setup_.calendar.now(), parse(*frame, packet), packet);
 }
 
 // ---- The way in ----
 
-bool Transport::takes(const model::Frame& frame) const {
-    if (!setup_.addresses.enabled() || !looks_like_roce(frame)) return false;
-    const eth::MacAddress to = eth::ConstEthernet(frame.bytes().data()).destination();
-    return to.multicast() || setup_.gate.is_station(to.value);
-}
-
 Picoseconds Transport::receive(Picoseconds at, model::FramePtr frame) {
-    if (connections_.empty() || !takes(*frame)) {
+    if (connections_.empty() || !setup_.addresses.enabled()) {
+        return setup_.ethernet.receive(at, std::move(frame));
+    }
+    ReceivedPacket packet;
+    const Parsed parsed = parse(*frame, packet);
+    if (parsed == Parsed::not_roce || (!packet.destination_mac.multicast() &&
+                                       !setup_.gate.is_station(packet.destination_mac.value))) {
         return setup_.ethernet.receive(at, std::move(frame));
     }
     ++counters_.frames_from_port;
-    dispatch(at, *frame);
+    dispatch(at, parsed, packet);
     return at + setup_.timing.receive;
 }
 
@@ -268,14 +278,13 @@ void Transport::count_received(const ReceivedPacket& packet) {
     traffic.count(packet.frame_bytes);
 }
 
-void Transport::dispatch(Picoseconds at, const model::Frame& frame) {
+void Transport::dispatch(Picoseconds at, Parsed parsed, const ReceivedPacket& packet) {
     if (!setup_.gate.open) {
         ++setup_.gate.receive_vport_down;
         ++counters_.vport_down;
         return;
     }
-    ReceivedPacket packet;
-    switch (parse(frame, packet)) {
+    switch (parsed) {
         case Parsed::packet:
             break;
         case Parsed::bad_icrc:
@@ -295,8 +304,7 @@ void Transport::dispatch(Picoseconds at, const model::Frame& frame) {
     const std::uint32_t number = packet.headers.destination_qp == kManagementQp
                                      ? management_
                                      : packet.headers.destination_qp;
-    const auto place = connections_.find(number);
-    dispatch(decided, place == connections_.end() ? nullptr : place->second.get(), packet);
+    dispatch(decided, lookup(number), packet);
 }
 
 void Transport::multicast(Picoseconds at, const ReceivedPacket& packet) {
@@ -307,8 +315,7 @@ void Transport::multicast(Picoseconds at, const ReceivedPacket& packet) {
     }
     counters_.copies += members.size() - 1;
     for (const std::uint32_t number : members) {
-        const auto place = connections_.find(number);
-        dispatch(at, place == connections_.end() ? nullptr : place->second.get(), packet);
+        dispatch(at, lookup(number), packet);
     }
 }
 
@@ -356,7 +363,8 @@ void Transport::dispatch(Picoseconds at, Connection* connection, const ReceivedP
         }
     } else {
         const Path::Description& path = connection->path.description();
-        if (packet.source != path.destination || packet.destination != path.source) {
+        if (!same_gid(packet.source, path.destination) ||
+            !same_gid(packet.destination, path.source)) {
             ++counters_.bad_address;
             return;
         }

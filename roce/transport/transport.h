@@ -14,6 +14,7 @@
 #include "roce/transport/connection.h"
 #include "roce/transport/environment.h"
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -76,12 +77,13 @@ class Transport final : public model::Transport,
     std::uint16_t next_identification() override { return ++identification_; }
     Connection* find(std::uint32_t number, std::uint64_t tag) override;
 
+    Connection* lookup(std::uint32_t number);
     Connection* open(model::Qp& qp);
     void take_attributes(Connection& connection);
     void forget(Connection& connection);
     void looped(const model::EventArguments& arguments);
-    bool takes(const model::Frame& frame) const;
-    void dispatch(model::Picoseconds at, const model::Frame& frame);
+    /// `packet` as parse() left it.
+    void dispatch(model::Picoseconds at, Parsed parsed, const ReceivedPacket& packet);
     void dispatch(model::Picoseconds at, Connection* connection, const ReceivedPacket& packet);
     void multicast(model::Picoseconds at, const ReceivedPacket& packet);
     void count_received(const ReceivedPacket& packet);
@@ -99,6 +101,7 @@ class Transport final : public model::Transport,
     ReactionPoints reaction_points_;
     NotificationPoint notification_point_;
     std::unordered_map<std::uint32_t, std::unique_ptr<Connection>> connections_;  // by QP number
+    std::array<Connection*, 256> recent_{};  ///< found last, by the number's lower bits
     std::uint32_t management_ = 0;  ///< number of the QP that is QP1; 0: none
     std::uint64_t last_tag_ = 0;
     std::uint16_t identification_ = 0;

@@ -7,6 +7,7 @@
 #include "roce/wire/headers.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace cxsim::roce {
 namespace {
@@ -101,7 +102,7 @@ model::FramePtr build(model::FramePool& pool, const Path& path, const TransportH
 
     model::FramePtr frame = pool.make(synthetic == 0 ? front + behind : front);
     std::byte* const at = frame->bytes().data();
-    std::ranges::copy(path.headers(), at);
+    std::memcpy(at, path.headers().data(), path.header_bytes());
     write_lengths(at, path, transport + stored + synthetic + behind, identification);
     std::byte* const bth = at + path.header_bytes();
     Bth(bth).set(headers, static_cast<std::uint8_t>(pad));

@@ -8,11 +8,16 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 
 namespace cxsim::roce {
 
 using Gid = std::array<std::byte, 16>;
+
+inline bool same_gid(const Gid& a, const Gid& b) {
+    return std::memcmp(a.data(), b.data(), a.size()) == 0;  // == goes byte by byte
+}
 
 /// roce_addr_layout.roce_version and what the packet looks like.
 enum class NetworkKind : std::uint8_t { roce_v1, roce_v2_ipv4, roce_v2_ipv6 };

@@ -6,6 +6,7 @@
 #include "roce/wire/headers.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace cxsim::roce {
 namespace {
@@ -87,8 +88,8 @@ bool read_ipv4(Bytes bytes, const Place& place, ReceivedPacket& into, Transport&
     if (eth::internet_sum({at, eth::kIpv4Bytes}) != 0xffff) return false;
     if (ip.total_bytes() < eth::kIpv4Bytes) return false;
     const auto as_gid = [](std::uint32_t address, Gid& gid) {
-        gid.fill(std::byte{0});
-        gid[10] = gid[11] = std::byte{0xff};
+        model::store_be<std::uint64_t>(gid.data(), 0);
+        model::store_be<std::uint32_t>(gid.data() + 8, 0xffff);
         model::store_be<std::uint32_t>(gid.data() + 12, address);
     };
     as_gid(ip.source(), into.source);
@@ -210,7 +211,8 @@ Parsed parse(const model::Frame& frame, ReceivedPacket& into) {
     if (end > bytes.size()) return Parsed::packet;  // counted bytes: there is no CRC to look at
     const auto icrc =
         invariant_crc(place.kind, packet.first(end - kIcrcBytes).subspan(place.network));
-    return std::ranges::equal(icrc, packet.last(kIcrcBytes)) ? Parsed::packet : Parsed::bad_icrc;
+    const bool right = std::memcmp(icrc.data(), packet.last(kIcrcBytes).data(), kIcrcBytes) == 0;
+    return right ? Parsed::packet : Parsed::bad_icrc;
 }
 
 }  // namespace cxsim::roce
