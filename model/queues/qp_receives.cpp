@@ -96,15 +96,11 @@ bool QpReceives::open_shared(std::uint32_t number, Source& source) const {
 }
 
 ReceiveVerdict QpReceives::take(Qp& qp, Picoseconds& at, PostedReceive& into, WqeStatus& status) {
-    if (!receives(qp.state)) {
-        ++state_.counters.receive_not_ready;
-        return ReceiveVerdict::not_ready;
-    }
+    if (!receives(qp.state)) return ReceiveVerdict::not_ready;
     at = state_.not_before_now(at);
     Source source;
     Picoseconds ready = at;
     if (!open(qp, source) || !rings_.next_wqe(source.buffers, ready)) {
-        ++state_.counters.receive_no_buffer;
         count_for(state_.context.resources, qp, "out_of_buffer");
         return ReceiveVerdict::no_buffer;
     }
@@ -212,7 +208,6 @@ bool QpReceives::fail(Qp& qp, Picoseconds at, std::uint16_t index, std::uint32_t
         ++state_.counters.stale_reports;
         return false;
     }
-    ++state_.counters.receive_failures;
     push_error(qp, at, {index, shared_number}, status);
     return true;
 }

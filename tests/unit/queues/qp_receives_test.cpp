@@ -157,6 +157,8 @@ TEST_CASE("nothing posted is told and counted, and ends when something is", "[qp
     CHECK(bench.take(taken) == ReceiveVerdict::delivered);
     bench.qp.view().set<prm::qpc::rq_type>(3U);  // no receive queue at all
     CHECK(bench.take(taken) == ReceiveVerdict::no_buffer);
+    CHECK(bench.counted("out_of_buffer") == 2);
+    CHECK(bench.counters().receive_no_buffer == 0);  // of receive queues' packets
 }
 
 TEST_CASE("states in which a QP does not receive", "[qp-receive]") {
