@@ -60,7 +60,8 @@ def serve_command(program, cards, sockets, control, options=()):
 class Server:
     """Serves `cards` on one socket each in `folder`; the log lies in `log`."""
 
-    def __init__(self, cards, folder, log, options=()):
+    def __init__(self, cards, folder, log, options=(), capture=False):
+        """`capture`: all frames of each card's port into a file of `captures`."""
         program = cxsim_program()
         if program is None:
             raise GuestUnavailable(
@@ -70,6 +71,11 @@ class Server:
         self.folder = pathlib.Path(folder)
         self.sockets = [self.folder / f"card{number}" for number in range(len(self.cards))]
         self.control = self.folder / "control"
+        self.captures = []
+        if capture:
+            self.captures = [self.folder / f"wire.card{n}.pcap" for n in range(len(self.cards))]
+            options = [*options, f"--pcap={self.folder / 'wire'}"]
+        self.options = list(options)
         self._command = serve_command(program, self.cards, self.sockets, self.control, options)
         self._process = None
 
@@ -113,6 +119,13 @@ class Server:
     def state(self):
         """`cxsim ctl status` as a dictionary: per card the objects, pages, commands it holds."""
         return json.loads(self.status())
+
+    def ctl(self, *words, timeout=30.0):
+        """The answer to a question of `cxsim ctl` as a dictionary; GuestError if it is refused."""
+        code, output = procs.run([cxsim_program(), "ctl", "--socket", self.control, *words], timeout)
+        if code != 0:
+            raise GuestError(f"cxsim ctl {' '.join(words)} failed ({code}): {output.strip()}")
+        return json.loads(output)
 
     def log_tail(self, lines=20):
         return tail(self.log, lines)
