@@ -65,12 +65,10 @@ std::optional<Path> path_of(prm::ConstView<prm::ads> address, std::uint32_t loca
     path.destination = gid_of(address.bytes<ads::rgid_rip>());
     path.hop_limit = static_cast<std::uint8_t>(address.get<ads::hop_limit>());
     path.flow_label = address.get<ads::flow_label>();
-    if (path.kind == NetworkKind::roce_v1) {
-        path.traffic_class = static_cast<std::uint8_t>(address.get<ads::tclass>());
-    } else {
-        const std::uint32_t ecn = address.get<ads::f_ecn>() != 0 ? address.get<ads::ecn>() : kEct0;
-        path.traffic_class = static_cast<std::uint8_t>(address.get<ads::dscp>() << 2 | ecn);
-    }
+    const std::uint32_t ecn = address.get<ads::f_ecn>() != 0 ? address.get<ads::ecn>() : kEct0;
+    const std::uint32_t dscp = path.kind == NetworkKind::roce_v1 ? address.get<ads::tclass>() >> 2
+                                                                 : address.get<ads::dscp>();
+    path.traffic_class = static_cast<std::uint8_t>(dscp << 2 | ecn);
     path.source_port = port_or_default(address.get<ads::udp_sport>(), local_qp, remote_qp);
     set_priority(path, address.get<ads::eth_prio>());
     return with_queue(path, table);
