@@ -18,6 +18,7 @@ sys.path.insert(0, str(ROOT / "scripts"))
 
 import books  # noqa: E402
 import guestlib  # noqa: E402
+import packets  # noqa: E402
 import rdma  # noqa: E402
 import traffic  # noqa: E402
 from guestlib import server as serving, setup  # noqa: E402
@@ -91,13 +92,15 @@ def parts(cache):
 
 @pytest.fixture
 def serve(cache, tmp_path_factory):
-    """serve(cards) -> a started Server; ended after the test, when its books must balance."""
+    """serve(cards, options=.., capture=..) -> a started Server. It ends after the test, when its
+    books must balance and every RoCE packet of its captures must be as it should."""
     running = []
 
-    def start(*cards):
+    def start(*cards, options=(), capture=False):
         folder = pathlib.Path(setup.new_log_folder(cache))
         need_cxsim()
-        server = guestlib.Server(cards, tmp_path_factory.mktemp("s"), folder / "server.log")
+        server = guestlib.Server(cards, tmp_path_factory.mktemp("s"), folder / "server.log",
+                                 options, capture)
         running.append(server)
         return server.start(guestlib.Deadline(600))
     yield start
@@ -106,6 +109,12 @@ def serve(cache, tmp_path_factory):
         server.close()
     for state in states:
         books.check(state)
+    for server in running:
+        # Both ports of a cable see the same frames.
+        joined = len(server.cards) == 2 and "--wire=switch" not in server.options
+        for path in server.captures[:1] if joined else server.captures:
+            print(f"\n{path.name}: {packets.check(path)}")
+            path.unlink()  # some are large
 
 
 @pytest.fixture
@@ -140,8 +149,9 @@ def pair(serve, boot):
 
 @pytest.fixture
 def verbs(serve, boot):
-    """verbs(kernel, cards=..) -> (guest, netdevs, RDMA devices): two cards, see rdma.py."""
-    def start(kernel, cards=("connectx5", "connectx5")):
-        guest = boot(kernel, serve(*cards).sockets)
-        return guest, *rdma.prepare(guest)
+    """verbs(kernel, cards=.., capture=..) -> rdma.Session: two cards of a guest, see rdma.py."""
+    def start(kernel, cards=("connectx5", "connectx5"), capture=False):
+        server = serve(*cards, capture=capture)
+        guest = boot(kernel, server.sockets)
+        return rdma.Session(guest, *rdma.prepare(guest), server)
     return start

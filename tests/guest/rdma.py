@@ -8,6 +8,8 @@ On top of traffic.py's library, for scripts that begin with `. /tmp/rdma.sh`:
   counter N NAME          of hw_counters of card N
 """
 
+import typing
+
 import guestlib
 import traffic
 
@@ -38,8 +40,9 @@ between() {
     shift; client=("$@")
     timeout 60 ip netns exec ns2 "${server[@]}" >/tmp/server.out 2>&1 & local pid=$!
     sleep ${LISTEN:-1}
-    timeout 60 ip netns exec ns1 "${client[@]}" >/tmp/client.out 2>&1 ||
-        { kill $pid 2>/dev/null; fail "${client[*]}: status $?
+    local status=0
+    timeout 60 ip netns exec ns1 "${client[@]}" >/tmp/client.out 2>&1 || status=$?
+    [ $status = 0 ] || { kill $pid 2>/dev/null; fail "${client[*]}: status $status
 $(tail -n 12 /tmp/client.out)
 server: $(tail -n 12 /tmp/server.out)"; }
     wait $pid || fail "${server[*]}: status $?: $(tail -n 12 /tmp/server.out)"
@@ -55,6 +58,13 @@ for try in {1..100}; do
 done
 gid 1 >/dev/null; gid 2 >/dev/null
 """
+
+
+class Session(typing.NamedTuple):
+    guest: guestlib.Guest
+    devices: list  # network devices
+    names: list  # RDMA devices
+    server: guestlib.Server
 
 
 def prepare(guest):

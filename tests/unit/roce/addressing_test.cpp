@@ -90,7 +90,7 @@ TEST_CASE("an address of a VLAN tags with the path's priority", "[addressing]") 
     const auto path = path_of(address.view(), 0x40, 0x50, table);
     REQUIRE(path.has_value());
     CHECK(path->description().kind == NetworkKind::roce_v1);
-    CHECK(path->description().traffic_class == (0x48 | 2));  // ECT(0), as captures of version 1 show
+    CHECK(path->description().traffic_class == (0x48 | 2));  // ECT(0), as captures show
     CHECK(path->description().has_vlan);
     CHECK(path->description().vlan_tci == (3U << 13 | 100U));
 }
