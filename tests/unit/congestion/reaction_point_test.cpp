@@ -570,3 +570,26 @@ TEST_CASE("a late call counts at the time of the latest", "[reaction_point]") {
     CHECK(bench.gigabits(microseconds(22)) == 50);
     CHECK(bench.gigabits(microseconds(22) + nanoseconds(1)) == 25);
 }
+
+TEST_CASE("looking at a flow between its packets changes nothing", "[reaction_point]") {
+    ReactionPointSettings settings;  // with timer and bytes
+    settings.rpg_ai_rate = 1'000;
+    Bench seen(settings);
+    Bench unseen(settings);
+    model::RandomStream random(3, "looks");
+    Picoseconds now;
+    Picoseconds next;
+    for (int i = 0; i < 20'000; ++i) {
+        now += Picoseconds{static_cast<std::int64_t>(random.below(2'000'000))};
+        if (random.below(50) == 0) {
+            seen.flow.notified(now);
+            unseen.flow.notified(now);
+        }
+        for (std::uint64_t looks = random.below(4); looks > 0; --looks) seen.gigabits(now);
+        if (next > now) continue;
+        next = unseen.flow.reserve(now, 1'106);
+        REQUIRE(seen.flow.reserve(now, 1'106) == next);
+    }
+    CHECK(unseen.control.cnps_handled > 100);
+    CHECK(seen.gigabits(now) == unseen.gigabits(now));
+}
