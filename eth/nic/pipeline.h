@@ -16,7 +16,7 @@
 
 namespace cxsim::eth {
 
-/// From the capabilities of the card.
+/// From the card's data: its capabilities, and how long a frame is on its way through the pipeline.
 struct PipelineOptions {
     bool multi_packet = false;       ///< enhanced_multi_pkt_send_wqe
     bool software_parser = false;    ///< per_protocol_networking_offload_caps.swp
@@ -26,6 +26,8 @@ struct PipelineOptions {
     bool lro_merge_psh = false;      ///< lro_psh_flag
     bool lro_max_counts_headers = false;  ///< of lro_max_ip_payload_size: headers, too
     std::uint32_t lro_min_mss = 0;   ///< lro_min_mss_size
+    model::Picoseconds transmit{};   ///< payload read until the frame is at the port
+    model::Picoseconds receive{};    ///< frame arrived until it is steered
 };
 
 struct Pipeline {

@@ -40,7 +40,7 @@ void Receiver::reset() {
 Picoseconds Receiver::receive(Picoseconds at, model::FramePtr frame) {
     ++counters_.frames;
     counters_.bytes += frame->size();
-    return steer(at, std::move(frame));
+    return steer(at + pipeline_.options.receive, std::move(frame));
 }
 
 Picoseconds Receiver::loop_back(Picoseconds at, model::FramePtr frame) {

@@ -214,7 +214,7 @@ void Transmitter::leave(Picoseconds ready, unsigned priority, model::FramePtr fr
         std::ranges::fill(frame->bytes().subspan(before), std::byte{0});
     }
     frame->priority = static_cast<std::uint8_t>(priority);
-    pipeline_.port.transmit(ready, std::move(frame));
+    pipeline_.port.transmit(ready + pipeline_.options.transmit, std::move(frame));
 }
 
 // Gives the function its own frame where the vport is told so. True: it does not leave the card.

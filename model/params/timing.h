@@ -78,8 +78,17 @@ struct FirmwareTiming : ParameterGroup {
                                         "frame arrived until its headers are decided on"};
     Parameter<Picoseconds> roce_acknowledge{*this, "roce.acknowledge",
                                             "last write of a message posted until its ACK leaves"};
+    Parameter<Picoseconds> ethernet_transmit{*this, "ethernet.transmit",
+                                             "payload read until the frame is at the port"};
+    Parameter<Picoseconds> ethernet_receive{*this, "ethernet.receive",
+                                            "frame arrived until it is steered"};
+
+    Parameter<Picoseconds> roce_read{*this, "roce.read",
+                                     "between two READs that the card answers"};
     Parameter<Picoseconds> roce_atomic{*this, "roce.atomic",
                                        "between two atomics of the whole card"};
+    Parameter<Picoseconds> roce_atomic_forward{*this, "roce.atomic_forward",
+                                               "between two atomics on one address"};
     Parameter<Picoseconds> roce_nak{*this, "roce.nak",
                                     "packet out of sequence seen until the NAK leaves"};
     Parameter<Picoseconds> roce_nak_read{*this, "roce.nak_read",

@@ -203,7 +203,8 @@ ReceiveOutcome ReceiveQueues::receive(Rq& rq, Picoseconds at, const ReceiveReque
     }
     view.set<prm::cqe64::timestamp>(
         completions_.timestamp(request.arrival, rq.view().get<prm::rqc::ts_format>()));
-    complete_at(finish, rq, buffers, cqe);
+    // PCIe keeps it behind the data: it need not wait until they are visible.
+    complete_at(ready, rq, buffers, cqe);
     if (buffers.striding) wq.strides_used += strides;
     if (!buffers.striding || wq.strides_used == buffers.strides) rings_.retire(buffers);
     return {ReceiveVerdict::delivered, finish};

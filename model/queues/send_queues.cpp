@@ -10,6 +10,8 @@ namespace {
 
 // First read of a WQE: enough for most, so that only large ones cost a second round trip.
 constexpr std::uint64_t kPrefetchBytes = 256;
+// Of WQEs that BlueFlame brought and that are not executed.
+constexpr std::uint64_t kBlueFlameBytes = 1024;
 
 constexpr std::uint32_t kSqcStateError = 3;
 constexpr std::uint32_t kRqTypeSrq = 1;  // qpc.rq_type
@@ -76,6 +78,12 @@ void SendQueues::doorbell(Picoseconds at, std::uint32_t page, std::uint8_t buffe
     wq.blue_flame = true;
     wq.blue_flame_page = page;
     wq.blue_flame_buffer = buffer;
+    // Taken at once where it is the next to be fetched: another queue's doorbell may soon fill the
+    // same buffer. Else it is looked at again when the queue comes to it.
+    if ((!wq.active || !wq.fetched.empty()) && wq.fetched.size() < kBlueFlameBytes) {
+        take_blue_flame(queue);
+        wq.blue_flame = true;
+    }
     if (queue.running()) kick(queue, start);
 }
 
@@ -130,8 +138,16 @@ void SendQueues::fetch(const EventArguments& arguments) {
     }
     const Picoseconds now = state_.calendar().now();
     DmaResult read{DmaStatus::ok, now};
-    wq.fetched.clear();
-    if (!take_blue_flame(queue)) {
+    if (queue.qp != nullptr) {
+        if (Posted* posted = posted_.find(*queue.qp); posted != nullptr) posted->ahead = 0;
+    }
+    const bool brought = wq.blue_flame && !wq.fetched.empty();  // with its doorbell
+    if (brought) {
+        wq.blue_flame = false;
+    } else {
+        wq.fetched.clear();
+    }
+    if (!brought && !take_blue_flame(queue)) {
         const std::uint64_t published = std::uint64_t{queue.outstanding()} * kBasicBlockBytes;
         read = read_up_to(queue, now, std::min(published, kPrefetchBytes));
         if (read.ok()) {
@@ -152,6 +168,7 @@ void SendQueues::fetch(const EventArguments& arguments) {
         catastrophe(queue, now);
         return;
     }
+    if (over_transport(queue)) read_ahead(queue, now);
     wq.event = state_.calendar().schedule<&SendQueues::execute>(
         std::max(now, read.finish) + state_.context.timing.wqe_execute, this,
         queue.arguments(state_));
@@ -168,7 +185,9 @@ bool SendQueues::take_blue_flame(Queue& queue) {
     const UarLatches::BlueFlame& buffer = uar->latches->blue_flame[wq.blue_flame_buffer];
     const WqeControl control = decode_control(buffer.data);
     const std::uint64_t bytes = std::uint64_t{control.blocks()} * kBasicBlockBytes;
-    if (control.queue != queue.id.number || control.index != wq.consumer ||
+    const auto next =
+        static_cast<std::uint16_t>(wq.consumer + wq.fetched.size() / kBasicBlockBytes);
+    if (control.queue != queue.id.number || control.index != next ||
         bytes > buffer.data.size()) {
         return false;
     }
@@ -176,8 +195,14 @@ bool SendQueues::take_blue_flame(Queue& queue) {
     const std::uint64_t needed =
         dwords == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << dwords) - 1;
     if ((buffer.filled & needed) != needed) return false;
-    wq.fetched.assign(buffer.data.begin(),
+    wq.fetched.insert(wq.fetched.end(), buffer.data.begin(),
                       buffer.data.begin() + static_cast<std::ptrdiff_t>(bytes));
+    // Behind what is still being read.
+    if (queue.qp != nullptr) {
+        if (Posted* posted = posted_.find(*queue.qp); posted != nullptr && posted->ahead != 0) {
+            posted->ahead += bytes;
+        }
+    }
     ++state_.counters.blue_flame_wqes;
     return true;
 }
@@ -269,12 +294,15 @@ void SendQueues::next(Queue& queue, Picoseconds at) {
     }
     if (!wq.fetched.empty()) {
         const WqeControl control = decode_control(wq.fetched);
-        if (std::uint64_t{control.blocks()} * kBasicBlockBytes <= wq.fetched.size()) {
+        const std::uint64_t bytes = std::uint64_t{control.blocks()} * kBasicBlockBytes;
+        if (bytes <= wq.fetched.size()) {
             wq.event = state_.calendar().schedule<&SendQueues::execute>(
-                at + state_.context.timing.wqe_execute, this, queue.arguments(state_));
+                fetched_at(queue, bytes, at) + state_.context.timing.wqe_execute, this,
+                queue.arguments(state_));
             return;
         }
     }
+    wq.fetched.clear();
     wq.event = state_.calendar().schedule<&SendQueues::fetch>(at, this, queue.arguments(state_));
 }
 

@@ -97,12 +97,18 @@ class SendQueues : public CompletionLoss {
         WqeStatus failure;
         Picoseconds failed_at;
         EventHandle drained;
+        /// So many bytes at the end of WorkQueue::fetched were read ahead and are there at `ready`.
+        std::uint64_t ahead = 0;
+        Picoseconds ready;
         void clear() {
             indices.clear();
             blocked = failing = false;
+            ahead = 0;
         }
     };
     bool over_transport(const Queue& queue) const;
+    void read_ahead(Queue& queue, Picoseconds at);
+    Picoseconds fetched_at(Queue& queue, std::uint64_t bytes, Picoseconds at);
     bool waits_for_transport(const Queue& queue) const;
     void execute_over_transport(Queue& queue, Picoseconds at, const WqeControl& control);
     bool execute_local(Queue& queue, Picoseconds at, const WqeControl& control,

@@ -12,6 +12,10 @@
 namespace cxsim::model {
 namespace {
 
+// What a QP reads ahead of the WQEs that it has: 16 of the usual size, more than it works off
+// during one read.
+constexpr std::uint64_t kReadAheadBytes = 1024;
+
 // wqe_ctrl_seg.fm has three bits, of which the driver knows these values.
 constexpr std::uint32_t kLastFence = static_cast<std::uint32_t>(FenceMode::small_and_fence);
 
@@ -45,6 +49,34 @@ bool SendQueues::execute_local(Queue& queue, Picoseconds at, const WqeControl& c
         default:
             return false;
     }
+}
+
+// QPs read on in their ring while they work on what they have, one read at a time, so that only the
+// first WQEs of a doorbell wait for PCIe. What was posted does not change any more. A failure is
+// met again, and answered, when the WQEs are needed.
+void SendQueues::read_ahead(Queue& queue, Picoseconds at) {
+    WorkQueue& wq = *queue.wq;
+    Posted& posted = posted_.of(*queue.qp);
+    const std::uint64_t published = std::uint64_t{queue.outstanding()} * kBasicBlockBytes;
+    const std::uint64_t have = wq.fetched.size();
+    if (posted.ahead != 0 || have >= kReadAheadBytes || have >= published) return;
+    const DmaResult read = read_up_to(queue, at, std::min(published, have + kReadAheadBytes));
+    if (!read.ok()) {
+        wq.fetched.resize(have);
+        return;
+    }
+    posted.ahead = wq.fetched.size() - have;
+    posted.ready = read.finish;
+}
+
+// When the first `bytes` of what was fetched are there.
+Picoseconds SendQueues::fetched_at(Queue& queue, std::uint64_t bytes, Picoseconds at) {
+    Posted* posted = queue.qp != nullptr ? posted_.find(*queue.qp) : nullptr;
+    if (posted == nullptr || posted->ahead == 0) return at;
+    if (posted->ready > at && bytes <= queue.wq->fetched.size() - posted->ahead) return at;
+    posted->ahead = 0;
+    at = std::max(at, posted->ready);
+    return at;
 }
 
 void SendQueues::execute_over_transport(Queue& queue, Picoseconds at, const WqeControl& control) {
@@ -83,6 +115,7 @@ void SendQueues::execute_over_transport(Queue& queue, Picoseconds at, const WqeC
         wq.event = {};
         return;
     }
+    read_ahead(queue, at);
     // A registration must be in force for what follows it.
     next(queue, std::max(room, send.local ? outcome.finish : at));
 }

@@ -229,6 +229,7 @@ bool Requester::take_read(Connection& connection, Picoseconds at, WorkRequest& r
             fail(connection, at, s.acknowledged, kScatterFailed);
             return false;
         }
+        environment_.occupied_until = std::max(environment_.occupied_until, written.finish);
     }
     ++request.received;
     if (last) {

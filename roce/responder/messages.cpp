@@ -46,6 +46,7 @@ void Responder::message(Connection& connection, Picoseconds at, const ReceivedPa
     if (traits.first) {
         state.message = traits.send ? Message::send : Message::write;
         state.received = 0;
+        state.accepted = at;
         state.written = at;
         state.receive_cursor = {};
         state.write_cursor = {};
@@ -58,7 +59,7 @@ void Responder::message(Connection& connection, Picoseconds at, const ReceivedPa
         state.expected = psn_add(state.expected, 1);
         if (headers.ack_request) {
             acknowledge(connection, headers.psn,
-                        std::max(at, state.written) + environment_.timing.acknowledge);
+                        std::max(at, state.accepted) + environment_.timing.acknowledge);
         }
     }
     // Last: the queue may stop the connection from within.
@@ -164,6 +165,7 @@ bool Responder::store(Connection& connection, Picoseconds at, const ReceivedPack
         return false;
     }
     const Picoseconds start = send ? std::max(at, state.receive_known) : at;
+    state.accepted = std::max(state.accepted, start);
     state.written = std::max(state.written, start);
     if (!packet.payload.empty() && !in_completion(connection, packet)) {
         const model::DmaResult result =
@@ -183,6 +185,7 @@ bool Responder::store(Connection& connection, Picoseconds at, const ReceivedPack
             return false;
         }
         state.written = std::max(state.written, result.finish);
+        environment_.occupied_until = std::max(environment_.occupied_until, result.finish);
     }
     state.received += packet.payload_bytes;
     return true;
@@ -220,7 +223,8 @@ void Responder::complete(Connection& connection, const ReceivedPacket& packet, s
                     datagram ? packet.headers.source_qp : connection.attributes.remote_qp, bytes,
                     network_header);
     if (in_completion(connection, packet)) fill_inline_data(cqe, packet.payload);
-    const Picoseconds done = std::max({state.written, state.receive_known, state.completed_until});
+    // PCIe keeps the completion behind the data: it need not wait until they are visible.
+    const Picoseconds done = std::max({state.accepted, state.receive_known, state.completed_until});
     state.completed_until = done;
     state.holds_receive = false;
     environment_.queues.receive_done(connection.qp, done,
@@ -252,6 +256,7 @@ void Responder::datagram(Connection& connection, Picoseconds at, const ReceivedP
         return;
     }
     const Picoseconds start = std::max(at, state.receive_known);
+    state.accepted = start;
     state.written = start;
     state.receive_cursor = {};
     if (packet.payload.size() == packet.payload_bytes) {
@@ -268,6 +273,7 @@ void Responder::datagram(Connection& connection, Picoseconds at, const ReceivedP
             return;
         }
         state.written = std::max(first.finish, second.finish);
+        environment_.occupied_until = std::max(environment_.occupied_until, state.written);
     }
     ++environment_.counters.messages_received;
     complete(connection, packet, bytes, true);

@@ -148,31 +148,75 @@ void Responder::read_again(Connection& connection, Picoseconds at, const Receive
     wake(connection);
 }
 
-std::optional<std::uint64_t> Responder::change(const TransportHeaders& headers,
-                                               std::span<const model::HostRange> place,
-                                               Picoseconds& at) {
-    const Picoseconds work = environment_.timing.atomic;
-    const Picoseconds done = environment_.atomic_stage.reserve(at, work);
-    at = done;
-    if (environment_.synthetic) return 0;
+/// Whether the atomic at the head of the responses may be executed now; if not, it has been seen to
+/// that it is later. One of a QP is under way at a time: the next one waits behind its answer.
+bool Responder::may_change(Connection& connection, Response& response) {
+    const Picoseconds now = environment_.calendar.now();
+    if (!response.admitted) {
+        response.admitted = true;
+        const Picoseconds work = environment_.timing.atomic;
+        response.ready = environment_.atomic_stage.reserve(now, work) - work;
+    }
+    response.ready = std::max(
+        response.ready, lock_of(connection.responder.resources[response.resource].address).until);
+    if (response.ready <= now) return true;
+    wake_at(connection, response.ready);
+    return false;
+}
+
+/// Reads, changes and writes 8 bytes. False: the host refused; a NAK stands in the place of all
+/// responses.
+bool Responder::change(Connection& connection, Response& response) {
+    ResponderState& state = connection.responder;
+    ResponderResource& resource = state.resources[response.resource];
+    const Picoseconds now = environment_.calendar.now();
+    Picoseconds done = now + environment_.timing.atomic;
+    if (!environment_.synthetic) {
+        const std::optional<Picoseconds> changed = change_memory(resource);
+        if (!changed) {
+            const std::uint32_t psn = response.psn;
+            state.responses.clear();
+            state.expected = psn;
+            refuse(connection, now, NakCode::remote_operational_error);
+            return false;
+        }
+        done = std::max(done, *changed);
+    }
+    environment_.queues.count(connection.qp, "rx_atomic_requests", 1);
+    response.executed = true;
+    response.ready = done + environment_.timing.acknowledge;
+    return true;
+}
+
+/// Returns when the original is known; nothing: the host refused.
+std::optional<Picoseconds> Responder::change_memory(ResponderResource& resource) {
+    const Picoseconds now = environment_.calendar.now();
+    const std::span<const model::HostRange> place = resource.ranges;
     std::array<std::byte, kAtomicBytes> bytes{};
     RangeCursor cursor;
     const model::DmaResult got =
-        gather(environment_.host, environment_.function, done - work, place, cursor, 0, bytes);
+        gather(environment_.host, environment_.function, now, place, cursor, 0, bytes);
     if (!got.ok()) return std::nullopt;
+    AtomicLock& lock = lock_of(resource.address);
+    Picoseconds known = got.finish;
+    // What the last atomic here wrote is on its way to memory: the card has it, and does not wait
+    // until it could be read from there.
+    if (lock.address == resource.address && lock.visible > now) {
+        known = std::min(known, now + environment_.timing.atomic_forward);
+    }
     // Memory holds the host's order, little-endian; packets hold the number.
-    const auto original = model::load_le<std::uint64_t>(bytes.data());
-    const bool swap = headers.operation() == Operation::compare_swap;
-    const std::uint64_t value = !swap                         ? original + headers.swap_add
-                                : original == headers.compare ? headers.swap_add
-                                                              : original;
+    resource.original = model::load_le<std::uint64_t>(bytes.data());
+    const std::uint64_t value =
+        !resource.swaps                         ? resource.original + resource.swap_add
+        : resource.original == resource.compare ? resource.swap_add
+                                                : resource.original;
     model::store_le<std::uint64_t>(bytes.data(), value);
     cursor = {};
     const model::DmaResult put =
-        scatter(environment_.host, environment_.function, got.finish, place, cursor, 0, bytes);
+        scatter(environment_.host, environment_.function, known, place, cursor, 0, bytes);
     if (!put.ok()) return std::nullopt;
-    at = std::max(done, got.finish);
-    return original;
+    lock = {resource.address, known, put.finish};
+    return known;
 }
 
 void Responder::atomic(Connection& connection, Picoseconds at, const ReceivedPacket& packet) {
@@ -200,13 +244,7 @@ void Responder::atomic(Connection& connection, Picoseconds at, const ReceivedPac
         refuse(connection, at, NakCode::remote_access_error);
         return;
     }
-    Picoseconds done = at;
-    const std::optional<std::uint64_t> original = change(headers, resource.ranges, done);
-    if (!original) {
-        refuse(connection, at, NakCode::remote_operational_error);
-        return;
-    }
-    environment_.queues.count(connection.qp, "rx_atomic_requests", 1);
+    // As of a READ: the message counts with its request.
     state.msn = psn_add(state.msn, 1);
     ++environment_.counters.messages_received;
     resource.valid = true;
@@ -214,14 +252,17 @@ void Responder::atomic(Connection& connection, Picoseconds at, const ReceivedPac
     resource.psn = headers.psn;
     resource.packets = 1;
     resource.msn = state.msn;
-    resource.original = *original;
+    resource.address = headers.address;
+    resource.swaps = headers.operation() == Operation::compare_swap;
+    resource.swap_add = headers.swap_add;
+    resource.compare = headers.compare;
     state.expected = psn_add(state.expected, 1);
     append(connection, {.kind = Response::Kind::atomic,
                         .syndrome = aeth_syndrome(AethKind::ack, kUnlimitedCredits),
                         .psn = headers.psn,
                         .msn = resource.msn,
                         .resource = index,
-                        .ready = done + environment_.timing.acknowledge});
+                        .ready = at});
 }
 
 // Memory is left alone: the peer gets what was there the first time.
@@ -245,6 +286,7 @@ void Responder::atomic_again(Connection& connection, Picoseconds at, const Recei
                         .psn = found->psn,
                         .msn = found->msn,
                         .resource = index,
+                        .executed = true,
                         .ready = at + environment_.timing.acknowledge});
 }
 

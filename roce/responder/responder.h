@@ -5,6 +5,7 @@
 #include "roce/transport/connection.h"
 #include "roce/transport/environment.h"
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -58,11 +59,9 @@ class Responder {
     std::uint32_t take_resource(Connection& connection);
     bool translate_read(Connection& connection, const TransportHeaders& headers,
                         ResponderResource& resource);
-    /// Read, changed and written at once; nothing: the host refused. `at` becomes the time at which
-    /// it is done.
-    std::optional<std::uint64_t> change(const TransportHeaders& headers,
-                                        std::span<const model::HostRange> place,
-                                        model::Picoseconds& at);
+    bool may_change(Connection& connection, Response& response);
+    bool change(Connection& connection, Response& response);
+    std::optional<model::Picoseconds> change_memory(ResponderResource& resource);
 
     // errors.cpp: what is wrong, and how it is reported
     void refuse(Connection& connection, model::Picoseconds at, NakCode code);
@@ -82,6 +81,7 @@ class Responder {
     void wake_at(Connection& connection, model::Picoseconds at);
     void pump(const model::EventArguments& arguments);
     void pump(Connection& connection);
+    bool may_start_read(Connection& connection, Response& response);
     bool may_read(Connection& connection, const Response& response, unsigned& burst);
     bool send_read(Connection& connection, Response& response);
     void send_short(Connection& connection, const Response& response, model::Picoseconds at);
@@ -89,8 +89,20 @@ class Responder {
     TransportHeaders headers_of(const Connection& connection, const Response& response,
                                 Operation operation, std::uint32_t psn) const;
 
+    /// What the atomic unit keeps of an address that it works on; others share it.
+    struct AtomicLock {
+        std::uint64_t address = 0;
+        model::Picoseconds until;    ///< the next atomic may read
+        model::Picoseconds visible;  ///< what was written is in memory
+    };
+    AtomicLock& lock_of(std::uint64_t address) {
+        return atomic_locks_[(address / sizeof(std::uint64_t)) % atomic_locks_.size()];
+    }
+
     Environment& environment_;
     ConnectionFinder& connections_;
+    model::Timeline read_stage_;
+    std::array<AtomicLock, 256> atomic_locks_{};
 };
 
 }  // namespace cxsim::roce

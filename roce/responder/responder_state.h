@@ -22,8 +22,12 @@ struct ResponderResource {
     std::uint32_t psn = 0;      ///< of the request and its first response
     std::uint32_t packets = 1;  ///< responses, so PSNs that belong to it
     std::uint32_t msn = 0;
-    std::uint64_t original = 0;  ///< atomic: what was there before
-    // READ, as requested first
+    // Atomic
+    bool swaps = false;  ///< compare-and-swap, else fetch-and-add
+    std::uint64_t swap_add = 0;
+    std::uint64_t compare = 0;
+    std::uint64_t original = 0;  ///< what was there before
+    // READ, as requested first; atomic: the peer's address
     std::uint64_t address = 0;
     std::uint32_t key = 0;
     std::uint32_t bytes = 0;
@@ -44,6 +48,8 @@ struct Response {
     std::uint32_t psn = 0;     ///< of its first packet
     std::uint32_t msn = 0;
     std::uint32_t resource = 0;  ///< READ, atomic: index into resources
+    bool admitted = false;  ///< READ, atomic: the card's unit for them has taken it
+    bool executed = false;  ///< atomic
     // READ
     std::uint32_t bytes = 0;
     std::uint32_t packets = 1;
@@ -71,7 +77,8 @@ struct ResponderState {
     // The message under way
     Message message = Message::none;
     std::uint64_t received = 0;  ///< bytes of it
-    model::Picoseconds written;  ///< when its last byte so far is in host memory
+    model::Picoseconds accepted;  ///< when its last packet so far went to host memory
+    model::Picoseconds written;   ///< when its last byte so far is there
     /// A receive WQE was taken and not completed.
     bool holds_receive = false;
     model::PostedReceive receive;

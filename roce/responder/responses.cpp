@@ -149,9 +149,14 @@ void Responder::pump(Connection& connection) {
             return;
         }
         if (response.kind == Kind::read) {
+            if (!may_start_read(connection, response)) return;
             if (!may_read(connection, response, burst)) return;
             if (!send_read(connection, response)) continue;
             if (++response.sent < response.packets) continue;
+        } else if (response.kind == Kind::atomic && !response.executed) {
+            if (!may_change(connection, response)) return;
+            if (!change(connection, response)) return;
+            continue;
         } else {
             send_short(connection, response, now);
         }
@@ -162,6 +167,18 @@ void Responder::pump(Connection& connection) {
             return;
         }
     }
+}
+
+/// Whether the card has begun with a READ; if not, it has been seen to that it does.
+bool Responder::may_start_read(Connection& connection, Response& response) {
+    if (response.admitted) return true;
+    response.admitted = true;
+    const Picoseconds now = environment_.calendar.now();
+    const Picoseconds work = environment_.timing.read;
+    response.ready = read_stage_.reserve(now, work) - work;
+    if (response.ready <= now) return true;
+    wake_at(connection, response.ready);
+    return false;
 }
 
 /// Whether the next packet of a READ may go now; if not, it has been seen to that it goes later.

@@ -78,6 +78,9 @@ struct Environment {
     /// Payload has a length and no content: nothing is read or written but by the clock
     /// (experiments). Frames carry synthetic bytes.
     bool synthetic = false;
+    /// The packet worked on now takes room of the port's receive buffer until then: its bytes wait
+    /// for PCIe there.
+    model::Picoseconds occupied_until{};
     /// Atomics leave the original value in big endian order (atomic_caps.
     /// atomic_req_8B_endianness_mode 0), not in that of the host.
     bool big_endian_originals = false;

@@ -17,7 +17,11 @@ struct TransportTiming {
     // Responder
     model::Picoseconds receive;          ///< frame arrived until its headers are decided on
     model::Picoseconds acknowledge;      ///< last write of a message posted until the ACK goes out
-    model::Picoseconds atomic;           ///< one atomic at a time on the card: read, change, write
+    model::Picoseconds read;             ///< between two READs that the card answers
+    model::Picoseconds atomic;           ///< between two atomics of the whole card
+    /// Between two atomics on one address while the first one's value is on its way to memory:
+    /// the card hands it on.
+    model::Picoseconds atomic_forward;
     model::Picoseconds nak;              ///< out of sequence packet seen until the NAK goes out
     model::Picoseconds nak_read;         ///< gap in READ responses seen until the request goes again
     model::Picoseconds retransmit;       ///< NAK seen until the first packet goes again

@@ -267,8 +267,9 @@ Picoseconds Transport::receive(Picoseconds at, model::FramePtr frame) {
         return setup_.ethernet.receive(at, std::move(frame));
     }
     ++counters_.frames_from_port;
+    environment_.occupied_until = at + setup_.timing.receive;
     dispatch(at, parsed, packet);
-    return at + setup_.timing.receive;
+    return environment_.occupied_until;
 }
 
 void Transport::count_received(const ReceivedPacket& packet) {
@@ -319,15 +320,18 @@ void Transport::multicast(Picoseconds at, const ReceivedPacket& packet) {
     }
 }
 
-// Datagrams have no flow at their sender that a notification could slow down.
+// A CNP for a marked packet, or with the NAK for packets lost before this one. Datagrams have no
+// flow at their sender that a notification could slow down.
 void Transport::notify_congestion(Picoseconds at, const Connection& connection,
-                                  const ReceivedPacket& packet) {
+                                  const ReceivedPacket& packet, bool lost) {
     if (connection.service == WireService::ud || packet.kind == NetworkKind::roce_v1) return;
     const unsigned priority = connection.path.description().priority;
-    const NotificationPoint::Packet marked{packet.source, packet.destination,
-                                           connection.attributes.remote_qp, packet.source_port,
-                                           priority};
-    if (!notification_point_.marked(at, marked)) return;
+    const NotificationPoint::Packet about{packet.source, packet.destination,
+                                          connection.attributes.remote_qp, packet.source_port,
+                                          priority};
+    if (!(lost ? notification_point_.lost(at, about) : notification_point_.marked(at, about))) {
+        return;
+    }
     const Path path =
         reply_path(packet, static_cast<std::uint8_t>(notification_point_.cnp_dscp() << 2),
                    notification_point_.cnp_priority(priority), setup_.addresses);
@@ -369,7 +373,7 @@ void Transport::dispatch(Picoseconds at, Connection* connection, const ReceivedP
             return;
         }
     }
-    if (packet.congestion_experienced()) notify_congestion(at, *connection, packet);
+    if (packet.congestion_experienced()) notify_congestion(at, *connection, packet, false);
     if (headers.opcode == kCnpOpcode) {
         ++counters_.notifications;
         if (connection->rate != nullptr) connection->rate->notified(at);
@@ -377,7 +381,13 @@ void Transport::dispatch(Picoseconds at, Connection* connection, const ReceivedP
     }
     if (headers.traits().request) {
         ++counters_.requests;
+        const bool told = connection->responder.nak_in_flight;
+        const bool ahead =
+            psn_distance(headers.psn, responder_.expected_psn(*connection)) > 0;
         responder_.request(*connection, at, packet);
+        if (ahead && !told && connection->responder.nak_in_flight) {
+            notify_congestion(at + setup_.timing.nak, *connection, packet, true);
+        }
     } else if (connection->sends) {
         ++counters_.responses;
         requester_.response(*connection, at, packet);

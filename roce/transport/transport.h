@@ -88,7 +88,7 @@ class Transport final : public model::Transport,
     void multicast(model::Picoseconds at, const ReceivedPacket& packet);
     void count_received(const ReceivedPacket& packet);
     void notify_congestion(model::Picoseconds at, const Connection& connection,
-                           const ReceivedPacket& packet);
+                           const ReceivedPacket& packet, bool lost);
 
     TransportSetup setup_;
     TransportCounters counters_;

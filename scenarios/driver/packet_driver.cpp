@@ -98,6 +98,7 @@ void PacketDriver::poll_received(ReceiveQueue& queue) {
 void PacketDriver::post(SendQueue& queue, unsigned limit) {
     const unsigned blocks = blocks_per_wqe();
     const auto ring_blocks = static_cast<std::uint32_t>(queue.ring.size() / kEntryBytes);
+    const bool single = limit == 1;
     std::span<std::byte> last;
     for (; limit > 0; --limit) {
         const auto used = static_cast<std::uint16_t>(queue.producer - queue.consumer);
@@ -116,7 +117,10 @@ void PacketDriver::post(SendQueue& queue, unsigned limit) {
     if (last.empty()) return;
     model::store_be<std::uint32_t>(queue.record.data(), queue.producer);
     const std::uint64_t uar = driver_.uar() * kUarBytes;
-    driver_.host().mmio_write(uar + prm::uar_page::blueflame::kOffset / 8, last.first(8));
+    const std::size_t wqe = std::size_t{blocks} * kEntryBytes;
+    const bool whole = options_.blue_flame && single && wqe <= prm::blueflame_buffer::kBytes;
+    driver_.host().mmio_write(uar + prm::uar_page::blueflame::kOffset / 8,
+                              whole ? std::span<const std::byte>(last.data(), wqe) : last.first(8));
     ++counters_.doorbells;
 }
 

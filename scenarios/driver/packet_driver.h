@@ -29,7 +29,8 @@ struct PacketOptions {
     std::uint32_t frame_bytes = 60;     ///< without FCS; 46 at least (headers), 2048 at most
     unsigned frames_per_wqe = 1;        ///< above 1: enhanced multi-packet WQEs, so many that the
                                         ///< WQE takes a power of two of basic blocks
-    bool inline_frames = false;         ///< multi-packet WQEs hold the frames, not pointers
+    bool inline_frames = false;         ///< WQEs hold the frames, not pointers
+    bool blue_flame = false;            ///< send_one() writes its WQE into the UAR (256 bytes at most)
     unsigned log_send_blocks = 9;       ///< of an SQ, in basic blocks of 64 bytes
     unsigned log_receive_entries = 10;  ///< of an RQ and its CQ
     unsigned signal_every = 16;         ///< WQEs to a completion

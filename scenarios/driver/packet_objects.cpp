@@ -58,7 +58,12 @@ PacketDriver::PacketDriver(Driver& driver, const PacketOptions& options)
 
 std::uint32_t PacketDriver::wqe_bytes() const {
     constexpr std::uint32_t kHead = prm::wqe_ctrl_seg::kBytes + prm::wqe_eth_seg::kBytes;
-    if (options_.frames_per_wqe == 1) return kHead + 16 + prm::wqe_data_seg::kBytes;
+    if (options_.frames_per_wqe == 1) {
+        const std::uint32_t rest = options_.frame_bytes - kInlineHeaderBytes;
+        return kHead + 16 +
+               (options_.inline_frames ? (prm::wqe_inline_seg::kBytes + rest + 15) / 16 * 16
+                                       : prm::wqe_data_seg::kBytes);
+    }
     const std::uint32_t one =
         options_.inline_frames
             ? (prm::wqe_inline_seg::kBytes + options_.frame_bytes + 15) / 16 * 16
@@ -348,13 +353,13 @@ void PacketDriver::fill_send_ring(SendQueue& queue, unsigned index) {
             at += 16;
         }
         for (unsigned i = 0; i < options_.frames_per_wqe; ++i) {
-            if (multi && options_.inline_frames) {
+            if (options_.inline_frames) {
                 const View<prm::wqe_inline_seg> head(wqe.subspan(at));
                 head.set<prm::wqe_inline_seg::is_inline>(1U);
-                head.set<prm::wqe_inline_seg::byte_count>(options_.frame_bytes);
+                head.set<prm::wqe_inline_seg::byte_count>(options_.frame_bytes - skip);
                 at += prm::wqe_inline_seg::kBytes;
-                std::ranges::copy(contents[flow], wqe.subspan(at).begin());
-                at = (at + options_.frame_bytes + 15) / 16 * 16;
+                std::ranges::copy(contents[flow].subspan(skip), wqe.subspan(at).begin());
+                at = (at + options_.frame_bytes - skip + 15) / 16 * 16;
             } else {
                 const View<prm::wqe_data_seg> data(wqe.subspan(at));
                 data.set<prm::wqe_data_seg::byte_count>(options_.frame_bytes - skip);

@@ -152,7 +152,9 @@ roce::TransportTiming transport_timing(const model::CardData& card) {
     timing.transmit = data.roce_transmit();
     timing.receive = data.roce_receive();
     timing.acknowledge = data.roce_acknowledge();
+    timing.read = data.roce_read();
     timing.atomic = data.roce_atomic();
+    timing.atomic_forward = data.roce_atomic_forward();
     timing.nak = data.roce_nak();
     timing.nak_read = data.roce_nak_read();
     timing.retransmit = data.roce_retransmit();
@@ -176,6 +178,8 @@ eth::PipelineOptions pipeline_options(const model::CardData& card) {
     options.lro_timestamps = offload("lro_time_stamp") != 0;
     options.lro_merge_psh = offload("lro_psh_flag") != 0;
     options.lro_min_mss = static_cast<std::uint32_t>(offload("lro_min_mss_size"));
+    options.transmit = card.timing().ethernet_transmit();
+    options.receive = card.timing().ethernet_receive();
     return options;
 }
 

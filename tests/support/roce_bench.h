@@ -361,7 +361,9 @@ struct RoceBench {
         t.transmit = model::nanoseconds(100);
         t.receive = model::nanoseconds(100);
         t.acknowledge = model::nanoseconds(50);
+        t.read = model::nanoseconds(10);
         t.atomic = model::nanoseconds(300);
+        t.atomic_forward = model::nanoseconds(400);
         t.nak = model::microseconds(2);
         t.nak_read = model::microseconds(2);
         t.retransmit = model::microseconds(3);

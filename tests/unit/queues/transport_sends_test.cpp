@@ -37,6 +37,44 @@ TEST_CASE("WQEs are posted in order, and completed when they are reported", "[tr
     CHECK(bench.counters().posted_to_transport == 4);
 }
 
+TEST_CASE("only the first WQEs of a doorbell wait to be read", "[transport]") {
+    TransportBench bench;
+    Qp& qp = bench.make_qp();
+    SqDriver driver = bench.driver(qp);
+    bench.send(driver, 0x0a, bench.data());  // the ring's end lies inside the next ones
+    bench.transport.posts.clear();
+    const std::size_t reads = bench.host.accesses.size();
+    for (int i = 0; i < 15; ++i) bench.post(driver, 0x0a, 0, bench.data());
+    bench.ring(driver, bench.post(driver, 0x0a, 0, bench.data()));
+    bench.run();
+    const auto& posts = bench.transport.posts;
+    REQUIRE(posts.size() == 16);
+    // Four are read first; the others come meanwhile, in one read up to the ring's end and one on.
+    const Picoseconds step = posts[1].at - posts[0].at;
+    for (std::size_t i = 2; i < posts.size(); ++i) {
+        CHECK(posts[i].at - posts[i - 1].at == step);
+        CHECK(posts[i].control.index == i + 1);
+    }
+    CHECK(bench.host.accesses.size() == reads + 3);
+}
+
+TEST_CASE("what was read ahead is forgotten when the queue stops", "[transport]") {
+    TransportBench bench;
+    Qp& qp = bench.make_qp();
+    SqDriver driver = bench.driver(qp);
+    bench.transport.on_post = [&](Picoseconds at, const QpSend& send) {
+        return send.control.index == 5 ? Picoseconds::max() : at;  // no more after this one
+    };
+    for (int i = 0; i < 9; ++i) bench.post(driver, 0x0a, 0, bench.data());
+    bench.ring(driver, bench.post(driver, 0x0a, 0, bench.data()));
+    bench.run();
+    REQUIRE(bench.transport.posts.size() == 6);
+    bench.queues.send_room(qp, bench.calendar.now());
+    bench.run();
+    REQUIRE(bench.transport.posts.size() == 10);
+    for (std::size_t i = 0; i < 10; ++i) CHECK(bench.transport.posts[i].control.index == i);
+}
+
 TEST_CASE("a report ahead of time completes then, later ones behind it", "[transport]") {
     TransportBench bench;
     Qp& qp = bench.make_qp();

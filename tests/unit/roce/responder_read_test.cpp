@@ -71,7 +71,7 @@ TEST_CASE("a READ of up to one packet, or of nothing, has one response", "[respo
     CHECK(bench.responder.expected_psn(bench.connection) == 101);
 }
 
-TEST_CASE("requests behind a READ are executed at once and answered behind it", "[responder]") {
+TEST_CASE("WRITEs behind a READ are executed at once and answered behind it", "[responder]") {
     ResponderBench bench;
     bench.output.busy_until = nanoseconds(5000);
     store(bench, 64, 40);
@@ -80,7 +80,7 @@ TEST_CASE("requests behind a READ are executed at once and answered behind it", 
     bench.request(bench.atomic(Op::fetch_add, 64, 2));
     bench.run_until(nanoseconds(4999));
     CHECK(bench.output.packets.empty());
-    CHECK(stored(bench, 64) == 42);
+    CHECK(stored(bench, 64) == 40);  // atomics wait for their turn
     CHECK(bench.host_holds(ResponderBench::kRegionHost + 1024, bench.data(4)));
     bench.settle();
     REQUIRE(bench.output.packets.size() == 4);
@@ -90,6 +90,7 @@ TEST_CASE("requests behind a READ are executed at once and answered behind it", 
     CHECK(bench.output.packets[2].headers().msn == 2);
     CHECK(bench.output.packets[3].operation() == Op::atomic_acknowledge);
     CHECK(bench.output.packets[3].headers().msn == 3);
+    CHECK(stored(bench, 64) == 42);
 }
 
 TEST_CASE("atomics change 8 bytes in the host's order and return what was there", "[responder]") {
@@ -120,13 +121,90 @@ TEST_CASE("atomics change 8 bytes in the host's order and return what was there"
     CHECK(bench.queues.counter("rx_atomic_requests") == 4);
 }
 
-TEST_CASE("the card does one atomic at a time", "[responder]") {
+TEST_CASE("the card begins with a READ each so often, whatever queue pair it is of", "[responder]") {
     ResponderBench bench;
-    for (unsigned i = 0; i < 4; ++i) bench.request(bench.atomic(Op::fetch_add, 0, 1));
-    CHECK(bench.atomic_stage.busy_until() == nanoseconds(100 + 4 * 300));
+    auto& other = bench.connect(ResponderBench::kQp + 1, roce::WireService::rc,
+                                [](roce::QpAttributes& a) {
+                                    a.receive_psn = 100;
+                                    a.pd = ResponderBench::kPd;
+                                    a.mtu = 256;
+                                });
+    bench.responder.start(other);
+    auto second = bench.remote(Op::read_request, 64, 8);
+    second.destination_qp = ResponderBench::kQp + 1;
+    bench.request(bench.remote(Op::read_request, 0, 8));
+    bench.responder.request(other, bench.calendar.now() + bench.timing.receive,
+                            bench.arrived(second));
+    bench.settle();
+    REQUIRE(bench.output.packets.size() == 2);
+    CHECK(bench.output.packets[1].ready - bench.output.packets[0].ready == bench.timing.read);
+}
+
+TEST_CASE("a queue pair has one atomic under way at a time", "[responder]") {
+    ResponderBench bench;
+    // On addresses of their own: 500 ns to read, 50 for the answer, then the next one.
+    for (unsigned i = 0; i < 4; ++i) bench.request(bench.atomic(Op::fetch_add, 64 * i, 1));
     bench.settle();
     REQUIRE(bench.output.packets.size() == 4);
-    for (std::uint32_t i = 0; i < 4; ++i) CHECK(bench.output.packets[i].headers().original == i);
+    for (int i = 0; i < 4; ++i) {
+        CHECK(bench.output.packets[static_cast<std::size_t>(i)].ready ==
+              nanoseconds(100 + 550 * (i + 1)));
+    }
+}
+
+TEST_CASE("the card starts an atomic each so often, whatever queue pair it is of", "[responder]") {
+    ResponderBench bench;
+    auto& other = bench.connect(ResponderBench::kQp + 1, roce::WireService::rc,
+                                [](roce::QpAttributes& a) {
+                                    a.receive_psn = 100;
+                                    a.pd = ResponderBench::kPd;
+                                    a.mtu = 256;
+                                });
+    bench.responder.start(other);
+    bench.request(bench.atomic(Op::fetch_add, 0, 1));
+    auto second = bench.atomic(Op::fetch_add, 64, 1);
+    second.psn = 100;
+    second.destination_qp = ResponderBench::kQp + 1;
+    bench.responder.request(other, bench.calendar.now() + bench.timing.receive,
+                            bench.arrived(second));
+    bench.settle();
+    REQUIRE(bench.output.packets.size() == 2);
+    CHECK(bench.output.packets[0].ready == nanoseconds(100 + 550));
+    CHECK(bench.output.packets[1].ready == nanoseconds(100 + 300 + 550));
+}
+
+TEST_CASE("atomics on one address follow each other as the card hands the value on",
+          "[responder]") {
+    ResponderBench bench;
+    std::vector<roce::Connection*> others;
+    for (std::uint32_t i = 1; i < 4; ++i) {
+        others.push_back(&bench.connect(ResponderBench::kQp + i, roce::WireService::rc,
+                                        [](roce::QpAttributes& a) {
+                                            a.receive_psn = 100;
+                                            a.pd = ResponderBench::kPd;
+                                            a.mtu = 256;
+                                        }));
+        bench.responder.start(*others.back());
+    }
+    bench.request(bench.atomic(Op::fetch_add, 0, 1));
+    for (auto* other : others) {
+        auto request = bench.atomic(Op::fetch_add, 0, 1);
+        request.psn = 100;
+        request.destination_qp = other->number;
+        bench.responder.request(*other, bench.calendar.now() + bench.timing.receive,
+                                bench.arrived(request));
+    }
+    bench.settle();
+    REQUIRE(bench.output.packets.size() == 4);
+    std::vector<model::Picoseconds> ready;
+    for (std::uint32_t i = 0; i < 4; ++i) {
+        ready.push_back(bench.output.packets[i].ready);
+        CHECK(bench.output.packets[i].headers().original == i);
+    }
+    // The first one reads for 500 ns; the value of the others is known after 400.
+    CHECK(ready == std::vector<model::Picoseconds>{nanoseconds(650), nanoseconds(1050),
+                                                   nanoseconds(1450), nanoseconds(1850)});
+    CHECK(stored(bench, 0) == 4);
 }
 
 TEST_CASE("an atomic must be allowed and aligned", "[responder]") {
