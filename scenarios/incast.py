@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """K senders write to one receiver through one switch: DCQCN and priority flow control at work.
 
-usage: scripts/cxsim run scenarios/incast.py [--senders K] [--bytes N] [--dcqcn on|off] [--pfc on|off]
+usage: scripts/cxsim run scenarios/incast.py [--senders K] [--bytes N] [--dcqcn on|off]
+                                             [--pfc on|off] [--out DIRECTORY] ...; see --help
 Prints a table; leaves rates, queue, notifications (CNPs) and pauses over time (incast.csv) and,
 where matplotlib is installed, a plot (incast.png) in the directory of --out. By default links of
 100 Gb/s and 1 us, 8 x 10 MB, path MTU 1024, so that a packet of 1024 bytes takes 1106 of the wire:
@@ -77,7 +78,7 @@ def prepare(bed, o):
         qp = card.qp(cq)
         cxsim.connect(qp, receiver.qp(receiver.cq()), mtu=MTU, traffic_class=DSCP << 2,
                       priority=PRIORITY)
-        # The switch learns where both are, as it would by ARP: else the first packets go everywhere.
+        # The switch learns where both are, as by ARP: else the first packets go everywhere.
         qp.post_send("write", [(source, 0, 1)], (target, 0))
         cq.wait()
         flows.append((qp, cq, source, target))
@@ -154,8 +155,8 @@ def main():
         fabric, receiver = bed.switch, bed.cards[-1]
         counts, cnps = fabric.counters(), receiver.congestion_counters()
         restarts = sum(card.counters()[name] for card in bed.cards[:-1]
-                       for name in ("packet_seq_err", "implied_nak_seq_err", "local_ack_timeout_err",
-                                    "roce_adp_retrans"))
+                       for name in ("packet_seq_err", "implied_nak_seq_err",
+                                    "local_ack_timeout_err", "roce_adp_retrans"))
         peak = fabric.peak_queue(receiver, PRIORITY)
     micros = [value * 1e6 for value in times]
     goodput = len(times) * int(o.bytes) * 8 / max(times) / 1e9

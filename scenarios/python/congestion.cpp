@@ -25,7 +25,9 @@ void set_card_priorities(const CardHandle& card, const std::vector<unsigned>& lo
     }
     options.trust_dscp = trust_dscp;
     for (const auto& [code, priority] : dscp) {
-        if (code > 63 || priority > 7) throw py::value_error("DSCPs are 0 to 63, priorities 0 to 7");
+        if (code > 63 || priority > 7) {
+            throw py::value_error("DSCPs are 0 to 63, priorities 0 to 7");
+        }
         options.priority_of_dscp[static_cast<std::uint8_t>(code)] =
             static_cast<std::uint8_t>(priority);
     }
@@ -53,11 +55,13 @@ void bind_congestion(py::class_<CardHandle>& card) {
             "register",
             [](const CardHandle& self, const std::string& name, const py::dict& fields,
                bool write) {
-                return to_python(access_register(driver_of(self), name, from_python(fields), write));
+                return to_python(
+                    access_register(driver_of(self), name, from_python(fields), write));
             },
             py::arg("name"), py::arg("fields") = py::dict(), py::arg("write") = false,
-            "Reads or writes an access register by name and fields, e.g. ('PFCC',); a dict of what\n"
-            "the card returned, fields that are zero left out. Raises CommandFailed, DriverError.")
+            "Reads or writes an access register by name and fields, e.g. ('PFCC',); a dict of\n"
+            "what the card returned, fields that are zero left out. Raises CommandFailed,\n"
+            "DriverError.")
         .def("set_priorities", &set_card_priorities, py::kw_only(),
              py::arg("lossless") = std::vector<unsigned>{}, py::arg("trust_dscp") = false,
              py::arg("dscp") = std::map<unsigned, unsigned>{},
@@ -79,14 +83,14 @@ void bind_congestion(py::class_<CardHandle>& card) {
                 }
                 set_congestion_parameters(driver_of(self), values);
             },
-            "Changes parameters of DCQCN (MODIFY_CONG_PARAMS), e.g. set_congestion(rpg_ai_rate=20,\n"
+            "Changes parameters of DCQCN (MODIFY_CONG_PARAMS): set_congestion(rpg_ai_rate=20,\n"
             "min_time_between_cnps=4). Of senders, rates in Mb/s and times in us: clamp_tgt_rate,\n"
             "clamp_tgt_rate_after_time_inc (0, 1), rpg_time_reset, rpg_byte_reset (bytes, 0: no\n"
             "counter), rpg_threshold, rpg_max_rate (0: port speed), rpg_ai_rate, rpg_hai_rate,\n"
             "rpg_gd, rpg_min_dec_fac (%), rpg_min_rate, rate_to_set_on_first_cnp (0: port speed),\n"
             "dce_tcp_g (what alpha keeps, in 1024: 1 - g), dce_tcp_rtt, initial_alpha_value (in\n"
-            "1024), rate_reduce_monitor_period. Of receivers: min_time_between_cnps (us), cnp_dscp,\n"
-            "cnp_prio_mode (0: cnp_802p_prio), cnp_802p_prio. Raises DriverError for other names,\n"
+            "1024), rate_reduce_monitor_period. Of receivers: min_time_between_cnps (us),\n"
+            "cnp_dscp, cnp_prio_mode (0: cnp_802p_prio), cnp_802p_prio. Raises DriverError for other names,\n"
             "CommandFailed for values out of range.")
         .def(
             "congestion_status",
