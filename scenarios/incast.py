@@ -22,7 +22,8 @@ import time
 
 import cxsim
 
-RATE, DELAY, MTU, WIRE = 100e9, 1e-6, 1024, 1106  # bit/s, s, bytes of payload and of the wire
+MTU, WIRE = 1024, 1106  # bytes of payload and of the wire
+SLOWER = {"connectx4lx": 25e9}  # cards without 100 Gb/s
 PRIORITY, DSCP = 3, 26  # of the data; notifications have 6 and 48
 
 
@@ -40,27 +41,31 @@ def options():
     add("--seed", type=int, default=1)
     add("--period", type=float, default=10e-6, help="of samples, simulated seconds")
     add("--payload", choices=("real", "counted"), default="real", help="counted is faster")
+    add("--rate", type=float, help="of the links, bit/s; 100e9, or what the card has")
+    add("--delay", type=float, default=1e-6, help="of each link, one way, s")
     add("--buffer", type=float, default=32e6, help="of the switch, bytes")
     add("--kmin", type=float, default=400e3, help="bytes; no marks below")
     add("--kmax", type=float, default=1600e3, help="bytes; all marked from there on")
     add("--pmax", type=float, default=0.2, help="probability of a mark just below kmax")
     add("--byte-reset", type=int, default=0, help="rpg_byte_reset, bytes; 0: none")
     add("--cnp-interval", type=int, default=4, help="min_time_between_cnps, us; 0: none")
-    return parser.parse_args()
+    o = parser.parse_args()
+    o.rate = o.rate or SLOWER.get(o.card, 100e9)
+    return o
 
 
 def testbed(o):
     """Cards at a switch; the last one receives."""
     return cxsim.Testbed(
-        [o.card] * (o.senders + 1), "switch", delay=DELAY, seed=o.seed, payload=o.payload,
+        [o.card] * (o.senders + 1), "switch", delay=o.delay, seed=o.seed, payload=o.payload,
         overrides=dict(each.split("=", 1) for each in o.set),
         switch=cxsim.Switch(
-            rate=RATE, trust_dscp=True, buffer=o.buffer, queue_limit=o.buffer,
+            rate=o.rate, trust_dscp=True, buffer=o.buffer, queue_limit=o.buffer,
             ecn={PRIORITY: (o.kmin, o.kmax, o.pmax)} if o.dcqcn == "on" else None,
-            # Thresholds of 1/8 of what is free; the headroom is for two delays and two frames, and
-            # what the ports themselves take.
+            # Thresholds of 1/8 of what is free; the headroom is for what comes in two delays, two
+            # frames, and what the ports themselves take: 50 KB by default.
             **(dict(lossless=[PRIORITY], alpha=1 / 8, reserve=4096, resume_offset=3072,
-                    headroom=50e3) if o.pfc == "on" else {})))
+                    headroom=2 * o.delay * o.rate / 8 + 25e3) if o.pfc == "on" else {})))
 
 
 def prepare(bed, o):
@@ -161,7 +166,7 @@ def main():
     micros = [value * 1e6 for value in times]
     goodput = len(times) * int(o.bytes) * 8 / max(times) / 1e9
     jain = sum(1 / t for t in times) ** 2 / (len(times) * sum(1 / t**2 for t in times))
-    ceiling = RATE * MTU / WIRE / 1e9
+    ceiling = o.rate * MTU / WIRE / 1e9
     print(f"{o.senders} x {int(o.bytes)} bytes to one receiver, {o.card}, DCQCN {o.dcqcn}, "
           f"PFC {o.pfc}\n")
     for name, text in (
