@@ -5,6 +5,9 @@ The native part is tests/perf/bench_network.cpp: drivers that post WQEs and take
 through BAR0 and host memory. Rates are in simulated time and the same on any machine; each stands
 beside the smallest of its bounds (the wire's arithmetic, PCIe of sender and receiver, host memory,
 the send queues' pipeline), which it must meet. Sizes of frames include the FCS.
+
+RDMA WRITEs through a switch follow (tests/perf/rdma_load.h): packets a second of wall time on one
+processor, beside an ordered map of events in the same run, which tells how fast the machine was.
 """
 
 import json
@@ -17,6 +20,9 @@ from .table import Row
 WIRE_TOLERANCE_PERCENT = 0.5
 OTHER_TOLERANCE_PERCENT = 1.0
 CASE_SECONDS = 300
+# By case of tests/perf/rdma_load.h; payload that is moved through PCIe has no bound.
+RDMA_MPACKETS = {0: 2.0, 2: 1.0}
+MEMORY_MIB = 64
 QUIET = os.environ | {"SYSTEMC_DISABLE_COPYRIGHT_MESSAGE": "1"}
 
 
@@ -41,6 +47,15 @@ def rate_row(values):
     return Row(what, abs(deviation), "% off", allowed, note)
 
 
+def rdma_rows(values, bound):
+    note = (f"{values['events']:.2f} events, {values['allocations']:.4f} allocations a packet, "
+            f"goodput {values['goodput'] / 1e9:.2f} Gb/s; an event of std::multimap at 100 and 1000 "
+            f"pending: {values['multimap_100']:.0f} and {values['multimap_1000']:.0f} ns")
+    what = f"RDMA WRITE, {values['name']}"
+    return [Row(what, values["rate"] / 1e6, "Mpackets/s", bound, note, at_least=True),
+            Row(f"{what}: memory", values["memory_kib"] / 1024, "MiB", MEMORY_MIB)]
+
+
 def measure(_options):
     folder = core.build(["bench_network"])
     program = folder / "tests" / "bench_network"
@@ -50,4 +65,6 @@ def measure(_options):
         rows.append(Row(f"{card} {values['mode']}, half a round trip of 64 bytes",
                         values["half_round_trip_ns"], "ns", None,
                         "doorbell to visible completion, drivers that poll"))
+    for case in range(run(program)["rdma_cases"]):
+        rows += rdma_rows(run(program, "rdma", str(case)), RDMA_MPACKETS.get(case))
     return rows
