@@ -30,8 +30,8 @@ enum class Pattern { write, read, both };
 
 /// Payload rate in Gb/s of many transfers of `bytes`, all ready at once; `both`: the rate of one
 /// direction while the other does the same.
-inline double saturated(const LinkCase& wire, Pattern pattern, std::uint64_t bytes, unsigned payload,
-                 unsigned read_request) {
+inline double saturated(const LinkCase& wire, Pattern pattern, std::uint64_t bytes,
+                        unsigned payload, unsigned read_request) {
     LinkRegisters registers;
     registers.max_generation = registers.generation = wire.generation;
     registers.max_width = registers.width = wire.width;

@@ -120,7 +120,8 @@ Quantities hosts() {
         const char* name;
         const char* profile;
     };
-    for (const Host& host : {Host{"bdw", "broadwell_e5_2630v4"}, Host{"hsw", "haswell_e5_2637v3"}}) {
+    for (const Host& host :
+         {Host{"bdw", "broadwell_e5_2630v4"}, Host{"hsw", "haswell_e5_2637v3"}}) {
         NfpBench bench(builtin_host_profile(host.profile), true);
         for (const std::uint64_t bytes : {64, 128, 256, 512, 1024, 1536, 2048}) {
             q[fmt::format("{}_read_{}", host.name, bytes)] = bench.read(bytes);

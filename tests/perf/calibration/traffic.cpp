@@ -88,7 +88,8 @@ void one_way(Side& from, Side& to, const LatencyCase& which, std::uint16_t numbe
         to.qp->post_receive(0, {&buffer, 1});
         return;
     }
-    if (!kernel.run_until_true([&] { return to.arrived(which.bytes) == number; }, kernel.now() + kLimit)) {
+    if (!kernel.run_until_true([&] { return to.arrived(which.bytes) == number; },
+                               kernel.now() + kLimit)) {
         throw DriverError("a WRITE does not arrive");
     }
     kernel.run_until(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transport under loss and marks, judged by what passes the middle of the wire, as published testers
-// judge real cards (go-back-N, NAKs, CNPs, counters, timers).
+// Transport under loss and marks, judged by what passes the middle of the wire, as published
+// testers judge real cards (go-back-N, NAKs, CNPs, counters, timers).
 #include "tests/perf/calibration/cases.h"
 #include "tests/perf/calibration/go_back_n.h"
 #include "tests/perf/calibration/pair.h"
@@ -161,7 +161,8 @@ Quantities wire_arithmetic(std::span<const model::Override> overrides) {
     Quantities q;
     for (const Passed& passed : pair.wire.filter().passed()) {
         if (passed.headers.operation() != roce::Operation::write_middle) continue;
-        q["overhead"] = eth::wire_bytes_of(passed.frame_bytes) - static_cast<double>(passed.payload_bytes);
+        q["overhead"] =
+            eth::wire_bytes_of(passed.frame_bytes) - static_cast<double>(passed.payload_bytes);
     }
     struct Line {
         model::LinkMode mode;
@@ -170,7 +171,8 @@ Quantities wire_arithmetic(std::span<const model::Override> overrides) {
     double worst = 0;
     for (const Line& line :
          {Line{model::LinkMode::speed_10g, 14.88095}, Line{model::LinkMode::speed_25g, 37.20238},
-          Line{model::LinkMode::speed_40g_4x, 59.52381}, Line{model::LinkMode::speed_50g_2x, 74.40476},
+          Line{model::LinkMode::speed_40g_4x, 59.52381},
+          Line{model::LinkMode::speed_50g_2x, 74.40476},
           Line{model::LinkMode::speed_100g_4x, 148.80952},
           Line{model::LinkMode::speed_200g_4x, 297.61905},
           Line{model::LinkMode::speed_400g_4x, 595.2381}}) {

@@ -182,5 +182,20 @@ TEST_CASE("a BlueFlame copy that is not next in the queue is fetched from the ri
     CHECK(bench.counters().blue_flame_wqes == 0);
 }
 
+TEST_CASE("BlueFlame copies that follow each other at once need no read", "[uar]") {
+    UarBench bench;
+    Sq& other = bench.create_sq(bench.cq.cq->id.number, 4);
+    SqDriver other_driver = bench.driver_of(other.id.number, other.wq);
+    // Two of one queue and one of another, in one buffer, before the card comes to the first.
+    bench.write(0x800, blue_flame_nop(bench));
+    bench.write(0x800, blue_flame_nop(bench));
+    std::swap(bench.driver, other_driver);
+    bench.write(0x800, blue_flame_nop(bench));
+    bench.run();
+    CHECK(bench.counters().blue_flame_wqes == 3);
+    CHECK(bench.counters().wqes == 3);
+    CHECK(std::ranges::all_of(bench.host.accesses, [](auto& a) { return a.write; }));
+}
+
 }  // namespace
 }  // namespace cxsim::test
