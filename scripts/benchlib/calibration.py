@@ -139,10 +139,13 @@ def fitted_parameters():
     places += sorted((core.ROOT / "pcie" / "host" / "profiles").glob("*.ini"))
     for path in places:
         owner = path.parent.name if path.name == "timing.ini" else path.stem
+        section = ""
         for line in path.read_text(encoding="utf-8").splitlines():
+            if line.startswith("["):
+                section = line.strip("[] ")
             match = re.match(r"(\w+)\s*=\s*(\S+)\s*# fitted: (.*)", line)
             if match:
-                found.append(f"{owner}: {match[1]} = {match[2]} ({match[3]})")
+                found.append(f"{owner}: {section}.{match[1]} = {match[2]} ({match[3]})")
     return found
 
 
