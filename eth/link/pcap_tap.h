@@ -22,9 +22,13 @@ class PcapTap : public LinkObserver {
     PcapTap(const PcapTap&) = delete;
     PcapTap& operator=(const PcapTap&) = delete;
 
-    void frame_seen(model::Picoseconds at, Direction, const model::Frame& frame) override {
+    void frame_seen(model::Picoseconds at, Direction direction,
+                    const model::Frame& frame) override {
         writer_.write(at, frame);
+        if (next_ != nullptr) next_->frame_seen(at, direction, frame);
     }
+    /// A link has one observer at each end: this one lets another see what it sees. Null: none.
+    void pass_on(LinkObserver* next) { next_ = next; }
 
     bool failed() const { return writer_.failed(); }
     std::uint64_t frames() const { return writer_.frames(); }
@@ -33,6 +37,7 @@ class PcapTap : public LinkObserver {
     Link& link_;
     unsigned end_;
     PcapWriter writer_;
+    LinkObserver* next_ = nullptr;
 };
 
 }  // namespace cxsim::eth

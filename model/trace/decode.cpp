@@ -49,6 +49,8 @@ std::string_view value_name(Format format, std::uint64_t value) {
             return doorbell_type_name(byte);
         case Format::log_class:
             return log_class_name(byte);
+        case Format::stage:
+            return stage_name(byte);
         default:
             return {};
     }

@@ -21,6 +21,9 @@ constexpr auto kTable = make_table(std::make_index_sequence<kKindCount>{});
 constexpr std::array<std::string_view, 6> kDoorbellTypes = {"command",   "send",   "receive",
                                                             "blueflame", "cq_arm", "eq_arm"};
 constexpr std::array<std::string_view, 3> kLogClasses = {"info", "guest", "unimplemented"};
+constexpr std::array<std::string_view, kStageCount> kStages = {
+    "doorbell", "wqe_fetch", "packetize",     "payload_read", "transmit", "link",  "forward",
+    "receive",  "payload_write", "acknowledge", "report",   "completion", "event", "interrupt"};
 
 }  // namespace
 
@@ -30,6 +33,10 @@ const KindInfo& kind_info(std::uint16_t number) {
 
 std::string_view doorbell_type_name(std::uint8_t type) {
     return type < kDoorbellTypes.size() ? kDoorbellTypes[type] : std::string_view{};
+}
+
+std::string_view stage_name(std::uint8_t stage) {
+    return stage < kStages.size() ? kStages[stage] : std::string_view{};
 }
 
 std::string_view log_class_name(std::uint8_t log_class) {

@@ -29,6 +29,7 @@ enum class Format : std::uint8_t {
     doorbell_type,    ///< trace::DoorbellType
     log_class,        ///< trace::LogClass
     message,          ///< message id of a Log record, shown with its arguments
+    stage,            ///< trace::StageId by name
     hidden,           ///< used by another member's format
 };
 
@@ -48,6 +49,25 @@ struct KindInfo {
 
 enum class DoorbellType : std::uint8_t { command, send, receive, blueflame, cq_arm, eq_arm };
 enum class LogClass : std::uint8_t { info, guest, unimplemented };
+
+/// Where a work request and its packets are. In the order of the life of one RDMA WRITE.
+enum class StageId : std::uint8_t {
+    doorbell,       ///< its write has arrived: until the queue's WQE is asked for
+    wqe_fetch,      ///< PCIe read of the work request; none with BlueFlame
+    packetize,      ///< work request there: until payload is asked for, or the first bit is sent
+    payload_read,   ///< PCIe read of a packet's payload
+    transmit,       ///< payload there: until the first bit is sent
+    link,           ///< first bit sent until the other end of the cable has the frame
+    forward,        ///< in a switch: until the first bit is sent on
+    receive,        ///< frame there: headers and keys checked, until its payload is written
+    payload_write,  ///< PCIe write of a packet's payload
+    acknowledge,    ///< payload's write posted until the answer's first bit is sent
+    report,         ///< answer there until the completion is written
+    completion,     ///< PCIe write of the completion
+    event,          ///< PCIe write of the event
+    interrupt,      ///< event written until the interrupt is there
+};
+inline constexpr std::size_t kStageCount = 14;
 
 #define CX_TRACE_FIELD(type, member, format)                                  \
     ::cxsim::model::trace::Field {                                            \
@@ -240,6 +260,30 @@ struct Reset {
     static constexpr auto fields() { return std::array{CX_TRACE_FIELD(Reset, reset, reset_kind)}; }
 };
 
+/// A stage that a work request or a packet of it has gone through. Off by default.
+struct Stage {
+    std::uint64_t start;
+    /// Stages with a number in common belong together, whichever card they are of; 0: none.
+    std::uint64_t flow;
+    std::uint64_t other_flow;  ///< where a flow of work becomes one of packets, or back
+    std::uint32_t queue;       ///< QP the packet is for, or whose work it is; CQ, EQ or vector
+    std::uint32_t number;      ///< PSN of a packet; index of the WQE, CQE or EQE
+    std::uint32_t bytes;       ///< of payload or of the frame
+    StageId stage;
+    static constexpr std::string_view kName = "stage";
+    static constexpr bool kSpan = true;
+    static constexpr bool kByDefault = false;
+    static constexpr auto fields() {
+        return std::array{CX_TRACE_FIELD(Stage, stage, stage),
+                          CX_TRACE_FIELD(Stage, queue, hexadecimal),
+                          CX_TRACE_FIELD(Stage, number, decimal),
+                          CX_TRACE_FIELD(Stage, bytes, decimal),
+                          CX_TRACE_FIELD(Stage, flow, hexadecimal),
+                          CX_TRACE_FIELD(Stage, other_flow, hexadecimal),
+                          CX_TRACE_FIELD(Stage, start, time)};
+    }
+};
+
 /// A log line: the text is in the tracer's message table, the arguments are numbers.
 struct Log {
     std::uint64_t arguments[4];
@@ -259,7 +303,7 @@ struct Log {
 
 /// Every kind; its position is the number in a record. Append only: recordings hold the numbers.
 using Kinds = std::tuple<Command, Doorbell, Mmio, ConfigAccess, Dma, Wqe, Cqe, Eqe, Interrupt,
-                         RegisterAccess, Reset, Log>;
+                         RegisterAccess, Reset, Log, Stage>;
 inline constexpr std::size_t kKindCount = std::tuple_size_v<Kinds>;
 
 template <class T, std::size_t I = 0>
@@ -278,5 +322,6 @@ const KindInfo& kind_info(std::uint16_t number);
 /// Names of the enumerations above; empty for other values.
 std::string_view doorbell_type_name(std::uint8_t type);
 std::string_view log_class_name(std::uint8_t log_class);
+std::string_view stage_name(std::uint8_t stage);
 
 }  // namespace cxsim::model::trace

@@ -6,9 +6,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <tuple>
 
 namespace cxsim::model::trace {
 namespace {
@@ -29,6 +31,10 @@ class FileSink : public Sink {
     S sink_;
 };
 
+/// Tracks of stages are numbered behind those of components, next to each other.
+constexpr std::uint64_t kFirstLane = 100'000;
+constexpr std::uint64_t kLanesOfComponent = 256;
+
 /// The format counts in microseconds; six decimals keep the picoseconds.
 std::string timestamp(Picoseconds time) {
     return fmt::format("{}.{:06}", time.value / 1'000'000, time.value % 1'000'000);
@@ -44,6 +50,7 @@ std::string title(const Tracer& tracer, const Record& record) {
             case Format::register_id:
             case Format::reset_kind:
             case Format::message:
+            case Format::stage:
                 return field_text(tracer, record, field);
             case Format::direction:
             case Format::doorbell_type:
@@ -85,17 +92,76 @@ void TimelineSink::event(const std::string& text) {
     first_ = false;
 }
 
-void TimelineSink::name_track(const Tracer& tracer, ComponentId component) {
+void TimelineSink::name_track(std::uint64_t track, const std::string& name) {
+    event(fmt::format(R"({{"ph":"M","name":"thread_name","pid":1,"tid":{},"args":{{"name":{}}}}})",
+                      track, nlohmann::json(name).dump()));
+}
+
+void TimelineSink::name_component(const Tracer& tracer, ComponentId component) {
     if (named_.size() <= component.value) named_.resize(component.value + 1u);
     if (named_[component.value]) return;
     named_[component.value] = true;
-    const nlohmann::json name = tracer.component_name(component);
-    event(fmt::format(R"({{"ph":"M","name":"thread_name","pid":1,"tid":{},"args":{{"name":{}}}}})",
-                      component.value, name.dump()));
+    name_track(component.value, std::string(tracer.component_name(component)));
+}
+
+/// The first track of the component on which nothing lies behind `start` yet.
+std::uint64_t TimelineSink::lane(const Tracer& tracer, const Record& record, Picoseconds start) {
+    std::vector<Picoseconds>& ends = lanes_[record.component.value];
+    std::size_t lane = 0;
+    while (lane < ends.size() && ends[lane] > start) ++lane;
+    const std::uint64_t track =
+        kFirstLane + record.component.value * kLanesOfComponent + lane;
+    if (lane == ends.size()) {
+        ends.push_back(record.time);
+        const auto name = tracer.component_name(record.component);
+        name_track(track, lane == 0 ? std::string(name) : fmt::format("{} {}", name, lane + 1));
+        event(fmt::format(
+            R"({{"ph":"M","name":"thread_sort_index","pid":1,"tid":{},"args":{{"sort_index":{}}}}})",
+            track, track));
+    }
+    ends[lane] = record.time;
+    return track;
+}
+
+void TimelineSink::stage(const Tracer& tracer, const Record& record) {
+    Stage stage;
+    std::memcpy(&stage, record.payload.data(), sizeof stage);
+    const Picoseconds start{static_cast<std::int64_t>(stage.start)};
+    const std::uint64_t track = lane(tracer, record, start);
+    event(fmt::format(
+        R"({{"ph":"X","name":"{}","cat":"stage","pid":1,"tid":{},"ts":{},"dur":{},)"
+        R"("args":{{"queue":{},"number":{},"bytes":{}}}}})",
+        stage_name(static_cast<std::uint8_t>(stage.stage)), track, timestamp(start),
+        timestamp(record.time - start), stage.queue, stage.number, stage.bytes));
+    for (const std::uint64_t flow : {stage.flow, stage.other_flow}) {
+        if (flow != 0) flow_points_.push_back({flow, start, track, flow_points_.size()});
+    }
+}
+
+/// An arrow begins, goes on and ends at the beginnings of slices, in the order of time.
+void TimelineSink::write_flows() {
+    std::ranges::sort(flow_points_, [](const FlowPoint& a, const FlowPoint& b) {
+        return std::tie(a.flow, a.at, a.order) < std::tie(b.flow, b.at, b.order);
+    });
+    for (std::size_t i = 0; i < flow_points_.size(); ++i) {
+        const FlowPoint& point = flow_points_[i];
+        const bool first = i == 0 || flow_points_[i - 1].flow != point.flow;
+        const bool last =
+            i + 1 == flow_points_.size() || flow_points_[i + 1].flow != point.flow;
+        if (first && last) continue;
+        event(fmt::format(
+            R"({{"ph":"{}","bp":"e","name":"flow","cat":"stage","id":"{:#x}","pid":1,"tid":{},"ts":{}}})",
+            first ? "s" : last ? "f" : "t", point.flow, point.track, timestamp(point.at)));
+    }
+    flow_points_.clear();
 }
 
 void TimelineSink::write(const Tracer& tracer, const Record& record, Blobs blobs) {
-    name_track(tracer, record.component);
+    if (record.kind == kind_number<Stage>()) {
+        stage(tracer, record);
+        return;
+    }
+    name_component(tracer, record.component);
     const KindInfo& kind = kind_info(record.kind);
     const nlohmann::json name = title(tracer, record);
     auto arguments = to_json(tracer, record, blobs);
@@ -119,6 +185,7 @@ void TimelineSink::write(const Tracer& tracer, const Record& record, Blobs blobs
 }
 
 void TimelineSink::finish(const Tracer&) {
+    write_flows();
     out_ << "\n]\n";
     out_.flush();
 }

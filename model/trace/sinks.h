@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <iosfwd>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -36,8 +37,9 @@ class JsonLinesSink : public Sink {
 };
 
 /// The JSON array form of the trace event format, for Perfetto and chrome://tracing: a track for
-/// each component, asynchronous slices for kinds with a start, instants for the others. The file
-/// is readable even when the process dies before finish().
+/// each component, asynchronous slices for kinds with a start, instants for the others. Stages are
+/// plain slices, on as many tracks as overlap, with arrows from each to the next one of its flow,
+/// which come with finish(). The file is readable even when the process dies before that.
 class TimelineSink : public Sink {
   public:
     explicit TimelineSink(std::ostream& out);
@@ -45,13 +47,26 @@ class TimelineSink : public Sink {
     void finish(const Tracer& tracer) override;
 
   private:
+    struct FlowPoint {
+        std::uint64_t flow;
+        Picoseconds at;
+        std::uint64_t track;
+        std::uint64_t order;  ///< of arrival
+    };
+
     void event(const std::string& text);
-    void name_track(const Tracer& tracer, ComponentId component);
+    void name_track(std::uint64_t track, const std::string& name);
+    void name_component(const Tracer& tracer, ComponentId component);
+    std::uint64_t lane(const Tracer& tracer, const Record& record, Picoseconds start);
+    void stage(const Tracer& tracer, const Record& record);
+    void write_flows();
 
     std::ostream& out_;
     bool first_ = true;
     std::uint64_t slices_ = 0;
     std::vector<bool> named_;
+    std::map<std::uint16_t, std::vector<Picoseconds>> lanes_;  ///< ends of tracks, by component
+    std::vector<FlowPoint> flow_points_;
 };
 
 /// FNV-1a over time, kind, component path, function and members (not bytes) of every record: the

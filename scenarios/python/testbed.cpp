@@ -90,10 +90,30 @@ Testbed::Testbed(const TestbedSetup& setup)
     wire.queue_limit = setup.queue_limit;
     wire.switch_latency = setup.switch_latency;
     network_.connect(cards, wire);
+    if (traced) trace_stages();
+}
+
+void Testbed::trace_stages() {
+    switch_tracks_ = std::make_unique<StageTracks>(tracer_, "switch");
+    for (auto& station : stations_) {
+        Card& card = station->card();
+        card_stages_.push_back(std::make_unique<CardStages>(tracer_, card, packets_));
+        station->tap().add(*card_stages_.back());
+        network_.observe(card, card_stages_.back().get());
+        if (network_.fabric() == nullptr) continue;
+        switch_stages_.push_back(
+            std::make_unique<SwitchStages>(*switch_tracks_, packets_, in_switch_));
+        network_.observe_switch(card, switch_stages_.back().get());
+    }
 }
 
 // Files are complete also when the program ended by an exception.
 Testbed::~Testbed() {
+    for (std::size_t i = 0; i < card_stages_.size(); ++i) {
+        stations_[i]->tap().remove(*card_stages_[i]);
+        network_.observe(stations_[i]->card(), nullptr);
+        network_.observe_switch(stations_[i]->card(), nullptr);
+    }
     tracer_.finish();
 }
 

@@ -5,6 +5,7 @@
 #include "model/trace/sinks.h"
 #include "scenarios/driver/verbs_driver.h"
 #include "scenarios/prm_tools/card_tap.h"
+#include "scenarios/prm_tools/stage_trace.h"
 #include "scenarios/prm_tools/trace_listener.h"
 #include "scenarios/testbed/network.h"
 
@@ -39,6 +40,7 @@ class Station {
             model::trace::Tracer* tracer);
 
     Card& card() { return card_; }
+    CardTap& tap() { return tap_; }
     Host& host() { return host_; }
     Driver& driver() { return driver_; }
     VerbsDriver& verbs() { return verbs_; }
@@ -83,11 +85,19 @@ class Testbed {
     bool closed() const { return closed_; }
 
   private:
+    void trace_stages();
+
     bool closed_ = false;
     model::Kernel kernel_;
     Network network_;
     model::trace::Tracer tracer_;
     std::vector<std::unique_ptr<Station>> stations_;
+    // With traces only.
+    PacketsUnderWay packets_;
+    PacketsUnderWay in_switch_;
+    std::unique_ptr<StageTracks> switch_tracks_;
+    std::vector<std::unique_ptr<CardStages>> card_stages_;
+    std::vector<std::unique_ptr<SwitchStages>> switch_stages_;
 };
 
 }  // namespace cxsim::scenarios

@@ -116,6 +116,24 @@ unsigned Network::port_of(const Card& card) const {
     throw std::runtime_error(fmt::format("{} is not at a switch", card.name()));
 }
 
+void Network::observe(const Card& card, eth::LinkObserver* observer) {
+    for (std::size_t i = 0; i < places_.size(); ++i) {
+        if (places_[i].card != &card) continue;
+        if (captures_.empty()) {
+            places_[i].place.link->observe(places_[i].place.end, observer);
+        } else {
+            captures_[i]->pass_on(observer);  // one for each card, in their order
+        }
+    }
+}
+
+void Network::observe_switch(const Card& card, eth::LinkObserver* observer) {
+    const Place place = place_of(card);
+    if (switch_ != nullptr && place.link != nullptr) {
+        place.link->observe(1 - place.end, observer);
+    }
+}
+
 bool Network::pump() {
     bool more = false;
     for (const auto& tap : taps_) more = tap->pump() == eth::TapConfig{}.frames_per_pump || more;

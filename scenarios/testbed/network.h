@@ -60,6 +60,11 @@ class Network {
     };
     Place place_of(const Card& card) const;
 
+    /// Sees the card's end of its cable, beside a capture. Null: nobody. Nothing without a cable.
+    void observe(const Card& card, eth::LinkObserver* observer);
+    /// The same at the switch's end.
+    void observe_switch(const Card& card, eth::LinkObserver* observer);
+
     /// Brings frames of the host in; true if there may be more.
     bool pump();
     const std::vector<std::unique_ptr<eth::TapPort>>& taps() const { return taps_; }
