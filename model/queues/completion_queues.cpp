@@ -123,6 +123,7 @@ bool CompletionQueues::read_consumer(Cq& cq, Picoseconds at) {
 
 void CompletionQueues::learn_consumer(Cq& cq, std::uint32_t counter) {
     cq.consumer = cq.producer - ((cq.producer - counter) & kCounterMask);
+    if (static_cast<std::int32_t>(cq.consumer - cq.reported) > 0) cq.reported = cq.consumer;
 }
 
 void CompletionQueues::fail(Cq& cq, Picoseconds at, std::uint8_t syndrome) {
@@ -144,13 +145,14 @@ void CompletionQueues::arm(Cq& cq, Picoseconds at, std::uint32_t sequence, bool 
     at = state_.not_before_now(at);
     learn_consumer(cq, consumer);
     cq.arm_sequence = sequence;
-    cq.arm_consumer = consumer & kCounterMask;
     cq.arm = solicited_only ? CqArm::solicited : CqArm::any;
     cancel_events(cq);
     cq.unreported = 0;
     cq.unreported_solicited = false;
+    // What the driver was told of does not count again, consumed or not: programs arm before they
+    // poll, and wait for another CQE then.
     const std::uint32_t end = solicited_only ? cq.solicited_end : cq.producer;
-    if (static_cast<std::int32_t>(end - cq.consumer) > 0) report(cq, at);
+    if (static_cast<std::int32_t>(end - cq.reported) > 0) report(cq, at);
 }
 
 // An armed queue with unreported CQEs: tell the driver now, or let moderation collect more.
@@ -196,6 +198,7 @@ void CompletionQueues::report(Cq& cq, Picoseconds at) {
     cq.unreported = 0;
     cq.unreported_solicited = false;
     cq.last_event = at;
+    cq.reported = cq.producer;
     cancel_events(cq);
     Eq* eq = state_.context.resources.eqs.find(cq.eqn);
     if (eq == nullptr) {
@@ -252,7 +255,7 @@ void CompletionQueues::refresh(Cq& cq) const {
     const auto view = cq.view();
     view.set<prm::cqc::producer_counter>(cq.producer & kCounterMask);
     view.set<prm::cqc::consumer_counter>(cq.consumer & kCounterMask);
-    view.set<prm::cqc::last_notified_index>(cq.arm_consumer);
+    view.set<prm::cqc::last_notified_index>(cq.reported & kCounterMask);
     view.set<prm::cqc::last_solicit_index>(cq.solicited_end & kCounterMask);
     std::uint32_t state = kStateFired;
     if (cq.arm == CqArm::any) state = kStateArmed;

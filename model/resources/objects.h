@@ -88,7 +88,7 @@ struct Cq : ContextObject<prm::cqc> {
     std::uint32_t producer = 0;  ///< free running
     CqArm arm = CqArm::none;
     std::uint32_t arm_sequence = 0;     ///< cmd_sn of the last arm
-    std::uint32_t arm_consumer = 0;     ///< consumer index of the last arm, 24 bits
+    std::uint32_t reported = 0;         ///< producer at the last event, or the consumer beyond it
     std::uint32_t events = 0;           ///< completion EQEs sent
     bool error = false;                 ///< overrun: no more CQEs
     // Moderation: an armed queue reports after so many CQEs or so long after the first.

@@ -89,6 +89,24 @@ TEST_CASE("arming with a CQE that the driver has not consumed reports at once", 
     CHECK(bench.events() == 0);
 }
 
+TEST_CASE("a CQE that was reported is not reported again to a driver that arms before it polls",
+          "[cq]") {
+    CqBench bench;
+    bench.arm_cq(bench.cq);
+    bench.push(0);
+    CHECK(bench.events() == 1);
+    ++bench.cq.arm_sequence;
+    bench.arm_cq(bench.cq);  // the first is still there
+    CHECK(bench.events() == 0);
+    bench.drain_cq(bench.cq);
+    bench.push(1);
+    CHECK(bench.events() == 1);
+    bench.push(2);  // unarmed, and nobody was told
+    ++bench.cq.arm_sequence;
+    bench.arm_cq(bench.cq);
+    CHECK(bench.events() == 1);
+}
+
 TEST_CASE("the consumer index of an arm counts modulo 24 bits", "[cq]") {
     CqBench bench;
     bench.cq.cq->producer = 0x1000000;
@@ -117,7 +135,8 @@ TEST_CASE("a solicited arm waits for a solicited CQE", "[cq]") {
     CHECK(bench.events() == 0);
     bench.push(4, true);
     CHECK(bench.events() == 1);
-    bench.arm_cq(bench.cq, true);  // a solicited one is waiting
+    bench.push(5, true);
+    bench.arm_cq(bench.cq, true);  // a solicited one is waiting, beside the one reported
     CHECK(bench.events() == 1);
 }
 
@@ -350,6 +369,7 @@ TEST_CASE("a query sees producer, arm and status of a CQ", "[cq]") {
     CHECK(view.get<prm::cqc::producer_counter>() == 2);
     CHECK(view.get<prm::cqc::consumer_counter>() == 2);
     CHECK(view.get<prm::cqc::st>() == 0x9);
+    CHECK(view.get<prm::cqc::last_notified_index>() == 2);
     bench.push(2);
     bench.engines.refresh(*bench.cq.cq);
     CHECK(view.get<prm::cqc::st>() == 0xa);
