@@ -187,9 +187,7 @@ Picoseconds Mac::room_at(Picoseconds at, unsigned priority) {
     const Queue& queue = queues_[priority];
     if (!state_.up() || queue.bytes < config_.transmit_buffer.value) return at;
     Picoseconds begin = std::max({at, wire_free_, queue.frames.front().at});
-    // Room for one frame would call the sender back for each: an eighth of the buffer is made free.
-    const std::uint64_t target = config_.transmit_buffer.value - config_.transmit_buffer.value / 8;
-    const Bytes excess{queue.bytes - target + 1};
+    const Bytes excess{queue.bytes - config_.transmit_buffer.value + 1};
     // The other end mostly lets go long before a pause has run out: senders bring more in growing
     // steps as if it had, until what they brought is a lot.
     const bool many = queue.bytes > kPausedBuffers * config_.transmit_buffer.value;

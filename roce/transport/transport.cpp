@@ -19,6 +19,8 @@ constexpr std::uint16_t kPkeyMask = 0x7fff;
 constexpr std::uint16_t kFullMember = 0x8000;
 constexpr std::uint32_t kSharedReceive = 1;  // qpc.rq_type
 constexpr model::BitsPerSecond kFastestPort{400'000'000'000};  // until a link is up
+// A full port calls back when so much more than one frame fits in: a turn is several packets.
+constexpr model::Bytes kTurnRoom{8192};
 constexpr std::uint32_t kManagementKey = 0x8001'0000;
 
 bool has_transport(std::uint32_t service) {
@@ -217,7 +219,8 @@ std::optional<model::BitsPerSecond> Transport::rate_of(std::uint32_t qp) {
 // ---- The way out ----
 
 Picoseconds Transport::room_at(Picoseconds at, const Path& path) {
-    return setup_.port.room_at(at, path.description().priority);
+    const Picoseconds room = setup_.port.room_at(at, path.description().priority);
+    return room <= at ? at : room + reaction_points_.port_rate().time_for(kTurnRoom);
 }
 
 void Transport::transmit(Picoseconds ready, const Path& path, model::FramePtr frame) {
