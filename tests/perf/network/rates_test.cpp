@@ -13,7 +13,7 @@ namespace {
 using namespace cxsim;
 
 // Steady state needs the buffers of both cards to have filled where the wire is not the bound.
-constexpr std::uint64_t kFrames = 60'000;
+constexpr std::uint64_t kFrames = 100'000;
 constexpr double kWireTolerance = 0.005;
 constexpr double kOtherTolerance = 0.01;
 
