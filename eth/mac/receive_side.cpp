@@ -44,12 +44,10 @@ constexpr std::size_t size_class(std::uint32_t octets) {
     return index;
 }
 static_assert([] {
-    for (std::uint32_t octets = 0; octets < 11'000; ++octets) {
-        const auto* const limit =
-            std::lower_bound(kSizeLimits.begin(), kSizeLimits.end(), octets);
-        if (size_class(octets) != static_cast<std::size_t>(limit - kSizeLimits.begin())) return false;
+    for (std::size_t i = 0; i < kSizeLimits.size(); ++i) {
+        if (size_class(kSizeLimits[i]) != i || size_class(kSizeLimits[i] + 1) != i + 1) return false;
     }
-    return true;
+    return size_class(0) == 0 && size_class(16'384) == kSizeLimits.size();
 }());
 
 bool length_field_disagrees(const Frame& frame) {
