@@ -210,7 +210,8 @@ std::map<std::string, std::uint32_t> congestion_parameters(Driver& driver) {
 }
 
 void set_congestion_parameters(Driver& driver, const std::map<std::string, std::uint32_t>& wanted) {
-    for (const auto& [name, value] : wanted) {
+    for (const auto& parameter : wanted) {
+        const std::string& name = parameter.first;
         const auto is = [&](const auto& one) { return one.name == name; };
         if (std::ranges::none_of(kSender, is) && std::ranges::none_of(kReceiver, is)) {
             throw DriverError(fmt::format("no parameter of congestion control '{}'", name));
