@@ -176,7 +176,7 @@ void CardStages::dma(model::FunctionId, bool write, Picoseconds start,
     if (!result.ok() || data.empty()) return;
     if (write) {
         if (completion(start, result.finish, address, data)) return;
-        if (event(start, result.finish, address, data)) return;
+        if (event_entry(start, result.finish, address, data)) return;
         payload_written(start, result.finish, data);
         return;
     }
@@ -220,8 +220,8 @@ bool CardStages::completion(Picoseconds start, Picoseconds finish, HostAddress a
     return true;
 }
 
-bool CardStages::event(Picoseconds start, Picoseconds finish, HostAddress address,
-                       std::span<const std::byte> data) {
+bool CardStages::event_entry(Picoseconds start, Picoseconds finish, HostAddress address,
+                             std::span<const std::byte> data) {
     if (data.size() != kQueueElement) return false;
     const model::Eq* owner = nullptr;
     resources().eqs.for_each([&](model::Eq& eq) {

@@ -112,8 +112,8 @@ class CardStages : public TapListener, public eth::LinkObserver {
                  std::span<const std::byte> data);
     bool completion(model::Picoseconds start, model::Picoseconds finish,
                     model::HostAddress address, std::span<const std::byte> data);
-    bool event(model::Picoseconds start, model::Picoseconds finish, model::HostAddress address,
-               std::span<const std::byte> data);
+    bool event_entry(model::Picoseconds start, model::Picoseconds finish,
+                     model::HostAddress address, std::span<const std::byte> data);
     void payload_written(model::Picoseconds start, model::Picoseconds finish,
                          std::span<const std::byte> data);
     void sent(model::Picoseconds first_bit, const roce::ReceivedPacket& packet,
