@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Integrity of the transports over a bad wire, in short; `scripts/soak` runs it at length.
 #include "tests/integration/soak/soak.h"
+#include "tests/support/child_digest.h"
 
 #include <catch2/catch_test_macros.hpp>
 #include <fmt/format.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -43,14 +42,10 @@ std::string content_of(const std::string& path) {
     return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// A run in a process of its own, forked before SystemC has elaborated anything. Returns what its
-/// wires saw as a number, with times to the picosecond; 0 if it failed.
-std::uint64_t digest_in_child(std::uint64_t seed, const std::string& capture) {
-    int ends[2];
-    if (::pipe(ends) != 0) return 0;
-    const pid_t child = ::fork();
-    if (child == 0) {
-        std::uint64_t digest = 0;
+/// Of a run in a process of its own: what its wires saw as a number, with times to the picosecond;
+/// 0 if it failed.
+std::uint64_t digest_of(std::uint64_t seed, const std::string& capture) {
+    return digest_in_child([&]() -> std::uint64_t {
         try {
             SoakOptions options;
             options.pairs = 8;
@@ -60,22 +55,13 @@ std::uint64_t digest_in_child(std::uint64_t seed, const std::string& capture) {
             options.follow = true;
             Soak soak(options);
             soak.run();
-            if (soak.check_books().empty()) {
-                digest = mix(soak.bench().books[0]->digest() ^ 1) ^ soak.bench().books[1]->digest();
-            }
+            if (!soak.check_books().empty()) return 0;
+            return mix(soak.bench().books[0]->digest() ^ 1) ^ soak.bench().books[1]->digest();
         } catch (const std::exception& error) {
             fmt::print(stderr, "{}\n", error.what());
+            return 0;
         }
-        const bool written = ::write(ends[1], &digest, sizeof digest) == sizeof digest;
-        ::_exit(written ? 0 : 1);
-    }
-    ::close(ends[1]);
-    std::uint64_t digest = 0;
-    if (::read(ends[0], &digest, sizeof digest) != sizeof digest) digest = 0;
-    ::close(ends[0]);
-    int status = 0;
-    ::waitpid(child, &status, 0);
-    return digest;
+    });
 }
 
 }  // namespace
@@ -163,7 +149,7 @@ TEST_CASE("the same seed gives the same packets at the same times, another seed 
     std::string captures[3];
     for (std::size_t i = 0; i < 3; ++i) {
         const std::string prefix = fmt::format("{}-{}", base, i);
-        digests[i] = digest_in_child(seeds[i], prefix);
+        digests[i] = digest_of(seeds[i], prefix);
         for (const char* card : {"card0", "card1"}) {
             const std::string path = fmt::format("{}.{}.pcap", prefix, card);
             captures[i] += content_of(path);

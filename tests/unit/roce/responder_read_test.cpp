@@ -23,6 +23,17 @@ std::uint64_t stored(ResponderBench& bench, std::uint64_t offset) {
         bench.host.bytes(ResponderBench::kRegionHost + offset, 8).data());
 }
 
+/// Another queue pair that answers, beside the bench's own.
+roce::Connection& start_other(ResponderBench& bench, std::uint32_t number) {
+    auto& other = bench.connect(number, roce::WireService::rc, [](roce::QpAttributes& a) {
+        a.receive_psn = 100;
+        a.pd = ResponderBench::kPd;
+        a.mtu = 256;
+    });
+    bench.responder.start(other);
+    return other;
+}
+
 }  // namespace
 
 TEST_CASE("a READ is answered by first, middle and last with consecutive PSNs", "[responder]") {
@@ -123,13 +134,7 @@ TEST_CASE("atomics change 8 bytes in the host's order and return what was there"
 
 TEST_CASE("the card begins a READ each so often, whatever queue pair it is of", "[responder]") {
     ResponderBench bench;
-    auto& other = bench.connect(ResponderBench::kQp + 1, roce::WireService::rc,
-                                [](roce::QpAttributes& a) {
-                                    a.receive_psn = 100;
-                                    a.pd = ResponderBench::kPd;
-                                    a.mtu = 256;
-                                });
-    bench.responder.start(other);
+    auto& other = start_other(bench, ResponderBench::kQp + 1);
     auto second = bench.remote(Op::read_request, 64, 8);
     second.destination_qp = ResponderBench::kQp + 1;
     bench.request(bench.remote(Op::read_request, 0, 8));
@@ -154,13 +159,7 @@ TEST_CASE("a queue pair has one atomic under way at a time", "[responder]") {
 
 TEST_CASE("the card starts an atomic each so often, whatever queue pair it is of", "[responder]") {
     ResponderBench bench;
-    auto& other = bench.connect(ResponderBench::kQp + 1, roce::WireService::rc,
-                                [](roce::QpAttributes& a) {
-                                    a.receive_psn = 100;
-                                    a.pd = ResponderBench::kPd;
-                                    a.mtu = 256;
-                                });
-    bench.responder.start(other);
+    auto& other = start_other(bench, ResponderBench::kQp + 1);
     bench.request(bench.atomic(Op::fetch_add, 0, 1));
     auto second = bench.atomic(Op::fetch_add, 64, 1);
     second.psn = 100;
@@ -178,13 +177,7 @@ TEST_CASE("atomics on one address follow each other as the card hands the value 
     ResponderBench bench;
     std::vector<roce::Connection*> others;
     for (std::uint32_t i = 1; i < 4; ++i) {
-        others.push_back(&bench.connect(ResponderBench::kQp + i, roce::WireService::rc,
-                                        [](roce::QpAttributes& a) {
-                                            a.receive_psn = 100;
-                                            a.pd = ResponderBench::kPd;
-                                            a.mtu = 256;
-                                        }));
-        bench.responder.start(*others.back());
+        others.push_back(&start_other(bench, ResponderBench::kQp + i));
     }
     bench.request(bench.atomic(Op::fetch_add, 0, 1));
     for (auto* other : others) {
