@@ -75,8 +75,7 @@ Picoseconds SendQueues::fetched_at(Queue& queue, std::uint64_t bytes, Picosecond
     if (posted == nullptr || posted->ahead == 0) return at;
     if (posted->ready > at && bytes <= queue.wq->fetched.size() - posted->ahead) return at;
     posted->ahead = 0;
-    at = std::max(at, posted->ready);
-    return at;
+    return std::max(at, posted->ready);
 }
 
 void SendQueues::execute_over_transport(Queue& queue, Picoseconds at, const WqeControl& control) {

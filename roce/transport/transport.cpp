@@ -209,9 +209,9 @@ Picoseconds Transport::post(Picoseconds at, const model::QpSend& send) {
 }
 
 std::optional<model::BitsPerSecond> Transport::rate_of(std::uint32_t qp) {
-    const auto place = connections_.find(qp);
-    if (place == connections_.end() || place->second->rate == nullptr) return std::nullopt;
-    auto& flow = static_cast<ReactionPoint&>(*place->second->rate);
+    const Connection* const connection = lookup(qp);
+    if (connection == nullptr || connection->rate == nullptr) return std::nullopt;
+    auto& flow = static_cast<ReactionPoint&>(*connection->rate);
     flow.settle(setup_.calendar.now());
     return flow.rate();
 }
