@@ -30,11 +30,30 @@ inline model::Override lanes(unsigned width) {
     return {"identity.pci.link_width", std::to_string(width)};
 }
 
+/// A card of the pair. Its bus is watched by a `Watch`, which is made with the card and put into
+/// `watch`.
+template <class Watch>
+scenarios::CardSetup card_setup(model::FramePool& frames, const PairOptions& options,
+                                std::uint16_t instance, std::unique_ptr<Watch>& watch) {
+    scenarios::CardSetup result;
+    result.name = "card" + std::to_string(instance);
+    result.model = options.card;
+    result.options.overrides = options.overrides;
+    result.host_profile = options.host;
+    result.instance = instance;
+    result.frames = &frames;
+    result.wrap_bus = [&watch](model::HostBus& bus) -> model::HostBus& {
+        watch = std::make_unique<Watch>(bus);
+        return *watch;
+    };
+    return result;
+}
+
 /// A card in its machine.
 struct Station {
     Station(model::Kernel& kernel, model::FramePool& frames, const PairOptions& options,
             std::uint16_t instance)
-        : card(kernel, setup(frames, options, instance)),
+        : card(kernel, card_setup(frames, options, instance, visible)),
           host(("host" + std::to_string(instance)).c_str(), kernel, card),
           driver(host),
           verbs(driver, {.ipv4 = 0x0a000001U + instance,
@@ -49,23 +68,6 @@ struct Station {
 
     model::CongestionControl& congestion() {
         return card.firmware().function(model::FunctionId{0}).congestion;
-    }
-
-  private:
-    scenarios::CardSetup setup(model::FramePool& frames, const PairOptions& options,
-                               std::uint16_t instance) {
-        scenarios::CardSetup result;
-        result.name = "card" + std::to_string(instance);
-        result.model = options.card;
-        result.options.overrides = options.overrides;
-        result.host_profile = options.host;
-        result.instance = instance;
-        result.frames = &frames;
-        result.wrap_bus = [this](model::HostBus& bus) -> model::HostBus& {
-            visible = std::make_unique<scenarios::VisibleWrites>(bus);
-            return *visible;
-        };
-        return result;
     }
 };
 

@@ -254,25 +254,10 @@ double ethernet_half_round_trip(const PairOptions& options) {
     struct Ethernet {
         Ethernet(model::Kernel& kernel, model::FramePool& frames, const PairOptions& pair,
                  std::uint16_t instance)
-            : card(kernel, setup(frames, pair, instance)),
+            : card(kernel, card_setup(frames, pair, instance, bus)),
               host(("host" + std::to_string(instance)).c_str(), kernel, card),
               driver(host),
               packets(driver, packet_options()) {}
-        scenarios::CardSetup setup(model::FramePool& frames, const PairOptions& pair,
-                                   std::uint16_t instance) {
-            scenarios::CardSetup result;
-            result.name = "card" + std::to_string(instance);
-            result.model = pair.card;
-            result.options.overrides = pair.overrides;
-            result.host_profile = pair.host;
-            result.instance = instance;
-            result.frames = &frames;
-            result.wrap_bus = [this](model::HostBus& endpoint) -> model::HostBus& {
-                bus = std::make_unique<perf::WatchedBus>(endpoint);
-                return *bus;
-            };
-            return result;
-        }
         static scenarios::PacketOptions packet_options() {
             scenarios::PacketOptions options;
             options.queues = 1;
