@@ -86,6 +86,10 @@ void QueueEngines::uar_write(Picoseconds arrival, std::uint64_t page, std::uint3
     impl_->uars.write(impl_->state.not_before_now(arrival), page, offset, data);
 }
 
+unsigned QueueEngines::doorbells_held() const {
+    return impl_->uars.doorbells_held();
+}
+
 void QueueEngines::uar_read(std::uint64_t page, std::uint32_t offset,
                             std::span<std::byte> into) const {
     static_cast<void>(page);

@@ -44,6 +44,8 @@ class QueueEngines {
     /// A posted write of the driver. What is no doorbell is ignored and counted.
     void uar_write(Picoseconds arrival, std::uint64_t page, std::uint32_t offset,
                    std::span<const std::byte> data);
+    /// Doorbells that wait for the rest of their WQE, which comes store by store.
+    unsigned doorbells_held() const;
     /// UAR pages are write-only: reads give zeros.
     void uar_read(std::uint64_t page, std::uint32_t offset, std::span<std::byte> into) const;
 

@@ -125,7 +125,7 @@ void UarPages::blue_flame(Picoseconds arrival, Uar& uar, std::uint32_t offset,
     UarLatches::BlueFlame& buffer = uar.latches->blue_flame[index];
     if (start == 0) {
         // A new doorbell: what was there belongs to an older one.
-        if (state_.calendar().cancel(buffer.held)) ring_send(arrival, uar, index);
+        if (release_held(buffer)) ring_send(arrival, uar, index);
         buffer.filled = 0;
     } else if (start >= kDoorbellBytes &&
                buffer.filled == (std::uint64_t{1} << (start / 4)) - 1) {
@@ -138,18 +138,27 @@ void UarPages::blue_flame(Picoseconds arrival, Uar& uar, std::uint32_t offset,
     }
     const bool whole = (buffer.filled & kBasicBlockDwords) == kBasicBlockDwords;
     if (had_doorbell) {
-        if (whole && state_.calendar().cancel(buffer.held)) ring_send(arrival, uar, index);
+        if (whole && release_held(buffer)) ring_send(arrival, uar, index);
     } else if ((buffer.filled & kDoorbellDwords) == kDoorbellDwords) {
         if (whole || !uar.latches->piecewise) {
             ring_send(arrival, uar, index);
         } else {
+            ++doorbells_held_;
             buffer.held = state_.calendar().schedule<&UarPages::ring_held>(
                 state_.not_before_now(arrival) + kCombining, this, {uar.id.number, index, 0});
         }
     }
 }
 
+// Takes back the wait of a buffer's doorbell; false if none waits.
+bool UarPages::release_held(UarLatches::BlueFlame& buffer) {
+    if (!state_.calendar().cancel(buffer.held)) return false;
+    --doorbells_held_;
+    return true;
+}
+
 void UarPages::ring_held(const EventArguments& page_and_buffer) {
+    --doorbells_held_;
     Uar* uar = state_.context.resources.uars.find(static_cast<std::uint32_t>(page_and_buffer.a));
     if (uar == nullptr || uar->latches == nullptr) return;  // deallocated meanwhile
     ring_send(state_.calendar().now(), *uar, static_cast<std::uint8_t>(page_and_buffer.b));

@@ -22,6 +22,9 @@ class UarPages {
     void write(Picoseconds arrival, std::uint64_t page, std::uint32_t offset,
                std::span<const std::byte> data);
 
+    /// Doorbells that wait for the rest of their WQE: its stores are on their way.
+    unsigned doorbells_held() const { return doorbells_held_; }
+
   private:
     void arm_cq(Picoseconds arrival, Uar& uar, std::uint32_t offset,
                 std::span<const std::byte> data);
@@ -29,6 +32,7 @@ class UarPages {
     void ring_eq(Picoseconds arrival, const Uar& uar, bool arm, std::span<const std::byte> data);
     void blue_flame(Picoseconds arrival, Uar& uar, std::uint32_t offset,
                     std::span<const std::byte> data);
+    bool release_held(UarLatches::BlueFlame& buffer);
     void ring_held(const EventArguments& page_and_buffer);
     void ring_send(Picoseconds arrival, Uar& uar, std::uint8_t index);
 
@@ -36,6 +40,7 @@ class UarPages {
     EventQueues& events_;
     CompletionQueues& completions_;
     SendQueues& sends_;
+    unsigned doorbells_held_ = 0;
 };
 
 }  // namespace cxsim::model

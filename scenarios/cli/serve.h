@@ -144,6 +144,7 @@ class ServeLoop {
     void watch(const std::string& question, vfio_user::UniqueFd client);
     void feed_watchers();
     void wait();
+    bool stores_under_way();
 
     model::Kernel kernel_;
     Network network_{kernel_};

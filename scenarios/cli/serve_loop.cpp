@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
@@ -75,13 +76,28 @@ void ask_for_short_slices() {
     ::syscall(SYS_sched_setattr, 0, &attributes, 0U);
 }
 
+// The kernel may otherwise let a sleep take 50 us longer, so as to wake for several at once.
+void ask_for_exact_sleeps() {
+    ::prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL);  // ns
+}
+
+timespec to_timespec(model::Picoseconds time) {
+    const std::int64_t ns = std::max<std::int64_t>(0, time.value / 1000);
+    return {ns / 1'000'000'000, ns % 1'000'000'000};
+}
+
 // Longest stretch of simulation between two looks at the sockets.
 constexpr model::Picoseconds kSlice = model::microseconds(500);
 // Longest wait when nothing is due: the health counter and friends need no events.
 constexpr model::Picoseconds kIdle = model::milliseconds(100);
 // Bounds of the time that a loop without work keeps looking before it sleeps.
 constexpr model::Picoseconds kShortestLook = model::microseconds(10);
-constexpr model::Picoseconds kLongestLook = model::microseconds(100);
+constexpr model::Picoseconds kLongestLook = model::microseconds(200);
+// What going to sleep and being woken cost at least: not worth it for what is due sooner.
+constexpr model::Picoseconds kCostOfSleep = model::microseconds(15);
+// About the time in which a guest's trapped stores of one WQE come.
+constexpr model::Picoseconds kStores = model::microseconds(20);
+
 }  // namespace
 
 Processors::Processors()
@@ -174,11 +190,19 @@ void ServeLoop::synchronise() {
     if (target > kernel_.now()) kernel_.run_until(target);
 }
 
+// Whether a driver is in the middle of a WQE that it writes store by store.
+bool ServeLoop::stores_under_way() {
+    return std::ranges::any_of(cards_, [](const auto& served) {
+        return served->card().firmware().function(model::FunctionId{0}).queues().doorbells_held() != 0;
+    });
+}
+
 // A sleeping thread is woken on a processor that has gone idle only after tens of microseconds, and
 // a guest's access waits for that. So the loop keeps looking for a while before it sleeps, as
 // kvm's halt polling does: longer when messages come soon after a sleep began, shorter when looking
-// found nothing. It yields between two looks, and sleeps at once while guests keep all processors busy:
-// what it would take of them they would wait for, too.
+// found nothing. It yields between two looks. While guests keep all processors busy it sleeps at
+// once, what it would take of them they would wait for, too; and since it is woken by each store
+// then, in the place of the guest that stores, it is not to be woken amid the stores of one WQE.
 void ServeLoop::wait() {
     const model::Picoseconds began = clock_.now();
     const model::Picoseconds next = std::min(kernel_.next_activity(), began + kIdle);
@@ -186,17 +210,21 @@ void ServeLoop::wait() {
     waited_for_.assign({{server_.epoll_fd(), POLLIN, 0}, {control_.get(), POLLIN, 0}});
     for (const auto& tap : network_.taps()) waited_for_.push_back({tap->fd(), POLLIN, 0});
     const auto poll = [this](model::Picoseconds time) {
-        const std::int64_t ns = std::max<std::int64_t>(0, time.value / 1000);
-        const timespec timeout{ns / 1'000'000'000, ns % 1'000'000'000};
+        const timespec timeout = to_timespec(time);
         return ::ppoll(waited_for_.data(), waited_for_.size(), &timeout, nullptr);
     };
     int ready = poll(model::Picoseconds{0});
+    if (ready == 0 && next < began + kCostOfSleep) return;
     if (ready == 0 && !processors_.wanted_by_others(began)) {
         const model::Picoseconds look_until = std::min(next, began + look_);
         while (ready == 0 && clock_.now() < look_until) {
             ::sched_yield();
             ready = poll(model::Picoseconds{0});
         }
+    } else if (ready == 0 && stores_under_way()) {
+        const timespec pause = to_timespec(kStores);
+        ::clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);
+        return;
     }
     if (ready == 0 && clock_.now() < next) {
         ready = poll(next - clock_.now());
@@ -214,6 +242,7 @@ void ServeLoop::run() {
     ::sigaction(SIGTERM, &action, nullptr);
     ::signal(SIGPIPE, SIG_IGN);
     ask_for_short_slices();
+    ask_for_exact_sleeps();
     while (g_stop == 0) {
         const model::Picoseconds target = clock_.now();
         if (target > kernel_.now()) {

@@ -133,14 +133,25 @@ TEST_CASE("where BlueFlame arrives store by store a doorbell waits for the rest"
     CHECK(bench.poll_cq(bench.cq));
     bench.update_cq(bench.cq);
     CHECK(bench.counters().blue_flame_wqes == taken + 1);
+    CHECK(bench.engines.doorbells_held() == 0);
     // A doorbell alone: rung after the wait, the WQE comes from the ring.
     const std::uint64_t rung = bench.counters().send_doorbells;
     store(blue_flame_nop(bench), 8);
     bench.run();
     CHECK(bench.counters().send_doorbells == rung);
+    CHECK(bench.engines.doorbells_held() == 1);
     bench.run(microseconds(100));
     CHECK(bench.counters().send_doorbells == rung + 1);
+    CHECK(bench.engines.doorbells_held() == 0);
     CHECK_FALSE(bench.poll_cq(bench.cq));
+    // The next doorbell in the buffer ends the wait of the one before.
+    store(blue_flame_nop(bench), 8);
+    store(blue_flame_nop(bench), 16);
+    CHECK(bench.counters().send_doorbells == rung + 2);
+    CHECK(bench.engines.doorbells_held() == 1);
+    bench.run(microseconds(100));
+    CHECK(bench.counters().send_doorbells == rung + 3);
+    CHECK(bench.engines.doorbells_held() == 0);
 }
 
 TEST_CASE("a WQE that came whole through BlueFlame is executed without a read", "[uar]") {
