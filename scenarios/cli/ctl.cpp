@@ -18,8 +18,8 @@ int run_ctl(const Arguments& arguments) {
     options.add_options()("help,h", "this text")(
         "socket", po::value<std::string>(), "what serve was given as --control")(
         "question", po::value<std::vector<std::string>>()->multitoken(),
-        "status; fail CARD SYNDROME: the card's firmware dies; link CARD up, down, ber RATIO or "
-        "delay TIME");
+        "status; fail CARD SYNDROME: the card's firmware dies; link CARD up, down, ber RATIO, "
+        "delay TIME or impair KEY=VALUE ...");
     po::positional_options_description positional;
     positional.add("question", -1);
     po::variables_map values;

@@ -53,6 +53,10 @@ NetworkSetup network_setup(const po::variables_map& values) {
     if (network.bit_error_ratio < 0 || network.bit_error_ratio > eth::Link::kMaxBitErrorRatio) {
         throw UsageError("--ber wants a ratio from 0 to 1e-3");
     }
+    if (values.count("impair") != 0) {
+        network.impairments =
+            parse_impairments(values["impair"].as<std::vector<std::string>>());
+    }
     network.seed = values["seed"].as<std::uint64_t>();
     if (values.count("tap") != 0) network.taps = values["tap"].as<std::vector<std::string>>();
     if (values.count("pcap") != 0) network.pcap_prefix = values["pcap"].as<std::string>();
@@ -80,6 +84,9 @@ int run_serve(const Arguments& arguments) {
         "a TAP device of this host at the switch; made if it does not exist")(
         "delay", po::value<std::string>()->default_value("10ns"), "one-way delay of each link")(
         "ber", po::value<double>()->default_value(0), "bit error ratio of each link, to 1e-3")(
+        "impair", po::value<std::vector<std::string>>()->composing(),
+        "KEY=VALUE: frames on each cable are impaired. loss, duplicate, reorder, corrupt are probabilities, "
+        "reorder_time is how long a frame is held back at most, e.g. loss=1e-3")(
         "pcap", po::value<std::string>(),
         "capture what passes the cards' ports into PREFIX.cardN.pcap, in simulated time")(
         "host", po::value<std::string>()->default_value("broadwell_e5_2630v4"), "host profile")(

@@ -5,8 +5,11 @@
 //   link CARD up|down          its cable is plugged in or pulled
 //   link CARD ber RATIO        bit errors of the link, both directions
 //   link CARD delay TIME       its one-way delay
+//   link CARD impair KEY=VALUE ...  losses and the like in its cable, both directions (serve --impair);
+//                              what is not named ends
 #include <charconv>
 #include <cstdlib>
+#include <span>
 #include <sstream>
 #include <stdexcept>
 
@@ -21,8 +24,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-const char* const kLinkUsage = "link CARD up, link CARD down, link CARD ber RATIO (0 to 1e-3) or "
-                               "link CARD delay TIME, e.g. link 0 ber 1e-6";
+const char* const kLinkUsage = "link CARD up, link CARD down, link CARD ber RATIO (0 to 1e-3), "
+                               "link CARD delay TIME or link CARD impair KEY=VALUE ..., "
+                               "e.g. link 0 ber 1e-6, link 0 impair loss=1e-3 reorder=0.01";
 
 std::string_view fec_name(model::FecMode mode) {
     switch (mode) {
@@ -207,6 +211,9 @@ Json ServeLoop::change_link(const Words& words) {
         }
     } else if (what == "delay" && words.size() == 4) {
         place.link->set_delay(model::parse_time(words[3]));
+    } else if (what == "impair") {
+        const eth::Impairments impairments = parse_impairments(std::span(words).subspan(3));
+        network_.impair(card, impairments, impairments);
     } else {
         throw std::runtime_error(kLinkUsage);
     }

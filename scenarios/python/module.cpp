@@ -97,6 +97,16 @@ void bind_card(py::module_& module) {
             },
             "Takes everything back and stops the driver; open() starts it anew.")
         .def(
+            "impair",
+            [](const CardHandle& card, const eth::Impairments& towards,
+               const eth::Impairments& origin) {
+                current().network().impair(card.station->card(), towards, origin);
+            },
+            py::kw_only(), py::arg("towards") = eth::Impairments{},
+            py::arg("origin") = eth::Impairments{},
+            "Impairments of the card's cable from now on, of frames towards it and from it;\n"
+            "none that are not given. Raises RuntimeError if the testbed was made without.")
+        .def(
             "address",
             [](const CardHandle& card, std::uint8_t index) {
                 return gid_text(card.verbs().address(index).gid);
@@ -192,7 +202,7 @@ struct TestbedHandle {};
 TestbedHandle make_testbed(const std::vector<std::string>& cards, const std::string& wire,
                            double delay, double bit_error_ratio, const std::string& host,
                            std::uint64_t seed, const SwitchOptions* fabric,
-                           const std::string& payload,
+                           const eth::Impairments* impairments, const std::string& payload,
                            const std::map<std::string, std::string>& overrides,
                            const std::string& pcap, const std::vector<std::string>& traces) {
     TestbedSetup setup;
@@ -211,6 +221,7 @@ TestbedHandle make_testbed(const std::vector<std::string>& cards, const std::str
     setup.wire = wire;
     setup.delay = to_time(delay);
     setup.bit_error_ratio = bit_error_ratio;
+    if (impairments != nullptr) setup.impairments = *impairments;
     setup.host_profile = host;
     setup.seed = seed;
     for (const auto& [key, value] : overrides) setup.overrides.push_back({key, value});
@@ -265,9 +276,10 @@ void bind_testbed(py::module_& module) {
         "Cards, each in a host, on a wire. One for each process. Times are simulated seconds.\n\n"
         "cards: model names (see `cxsim cards`). wire: 'auto' (a link for two cards, a switch for\n"
         "more), 'link', 'switch', 'none'. delay: of each link, one way, seconds. bit_error_ratio:\n"
-        "0 to 1e-3. switch: its options, a Switch. seed: of all that is random. payload: 'real',\n"
-        "or 'counted': RDMA payload has lengths and no content and is not read from the host,\n"
-        "which is faster.\n"
+        "0 to 1e-3. switch: its options, a Switch. impairments: Impairments of both directions of\n"
+        "each cable, to be changed by Card.impair(); without them no cable can be impaired.\n"
+        "seed: of all that is random. payload: 'real', or 'counted': RDMA payload has lengths and\n"
+        "no content and is not read from the host, which is faster.\n"
         "overrides: of the cards' data, e.g. {'timing.command.query': '5us'}. pcap: prefix of\n"
         "captures, one for each card. traces: files of commands, doorbells, DMA and interrupts:\n"
         ".json a timeline for Perfetto, .jsonl JSON Lines, else text.\n"
@@ -276,7 +288,8 @@ void bind_testbed(py::module_& module) {
              py::arg("cards") = std::vector<std::string>{"connectx5", "connectx5"},
              py::arg("wire") = "auto", py::kw_only(), py::arg("delay") = 10e-9,
              py::arg("bit_error_ratio") = 0.0, py::arg("host") = "broadwell_e5_2630v4",
-             py::arg("seed") = 1, py::arg("switch") = py::none(), py::arg("payload") = "real",
+             py::arg("seed") = 1, py::arg("switch") = py::none(),
+             py::arg("impairments") = py::none(), py::arg("payload") = "real",
              py::arg("overrides") = std::map<std::string, std::string>{},
              py::arg("pcap") = "", py::arg("traces") = std::vector<std::string>{})
         .def_property_readonly("cards",

@@ -80,6 +80,31 @@ SwitchOptions make_options(double rate, const py::object& ecn,
     return options;
 }
 
+eth::Impairments make_impairments(double loss, double duplicate, double reorder, double corrupt,
+                                  double reorder_time) {
+    const eth::Impairments result{loss, duplicate, reorder, corrupt, to_time(reorder_time)};
+    if (const char* problem = result.problem()) throw py::value_error(problem);
+    return result;
+}
+
+void bind_impairments(py::module_& module) {
+    py::class_<eth::Impairments>(
+        module, "Impairments",
+        "What a cable does to frames, each by itself: probabilities 0 to 1 of losing it, sending\n"
+        "it twice, holding it back for up to reorder_time seconds while others pass, and flipping\n"
+        "1 to 3 of its bits behind the frame check sequence's back. Raises ValueError.")
+        .def(py::init(&make_impairments), py::kw_only(), py::arg("loss") = 0.0,
+             py::arg("duplicate") = 0.0, py::arg("reorder") = 0.0, py::arg("corrupt") = 0.0,
+             py::arg("reorder_time") = 10e-6)
+        .def_readonly("loss", &eth::Impairments::loss)
+        .def_readonly("duplicate", &eth::Impairments::duplicate)
+        .def_readonly("reorder", &eth::Impairments::reorder)
+        .def_readonly("corrupt", &eth::Impairments::corrupt)
+        .def_property_readonly("reorder_time", [](const eth::Impairments& self) {
+            return to_seconds(self.reorder_time);
+        });
+}
+
 /// The switch of the testbed, as long as that is open.
 struct SwitchHandle {
     eth::Switch& get() const {
@@ -222,6 +247,7 @@ void bind_network(py::module_& module) {
              py::arg("dscp") = std::map<unsigned, unsigned>{}, py::arg("queue_limit") = 524288.0,
              py::arg("latency") = 200e-9);
     bind_switch(module);
+    bind_impairments(module);
     py::class_<Ticker, std::shared_ptr<Ticker>>(module, "Ticker", "Made by Testbed.every().")
         .def("stop", &Ticker::stop, "No more calls.")
         .def_property_readonly("running", &Ticker::running);

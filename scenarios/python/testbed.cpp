@@ -84,6 +84,7 @@ Testbed::Testbed(const TestbedSetup& setup)
     wire.topology = parse_topology(setup.wire);
     wire.delay = setup.delay;
     wire.bit_error_ratio = setup.bit_error_ratio;
+    wire.impairments = setup.impairments;
     wire.seed = setup.seed;
     wire.pcap_prefix = setup.pcap;
     wire.switch_settings = setup.switch_settings;

@@ -11,6 +11,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@ struct TestbedSetup {
     std::string wire = "auto";
     model::Picoseconds delay = model::nanoseconds(10);
     double bit_error_ratio = 0;
+    std::optional<eth::Impairments> impairments;
     std::string host_profile = "broadwell_e5_2630v4";
     std::uint64_t seed = 1;
     std::vector<model::Override> overrides;

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scenarios/testbed/network.h"
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <stdexcept>
 
 #include <fmt/format.h>
+
+#include "model/params/value.h"
 
 namespace cxsim::scenarios {
 
@@ -15,6 +19,35 @@ Topology parse_topology(const std::string& text) {
     if (text == "link") return Topology::link;
     if (text == "switch") return Topology::switched;
     throw std::runtime_error(fmt::format("wire '{}': auto, none, link or switch", text));
+}
+
+eth::Impairments parse_impairments(std::span<const std::string> settings) {
+    eth::Impairments result;
+    for (const std::string& setting : settings) {
+        const std::size_t equals = std::min(setting.find('='), setting.size());
+        const std::string key = setting.substr(0, equals);
+        const std::string value = equals < setting.size() ? setting.substr(equals + 1) : "";
+        double* const probability = key == "loss"        ? &result.loss
+                                    : key == "duplicate" ? &result.duplicate
+                                    : key == "reorder"   ? &result.reorder
+                                    : key == "corrupt"   ? &result.corrupt
+                                                         : nullptr;
+        if (key == "reorder_time") {
+            result.reorder_time = model::parse_time(value);
+            continue;
+        }
+        char* end = nullptr;
+        const double number = std::strtod(value.c_str(), &end);
+        if (probability == nullptr || value.empty() || *end != 0) {
+            throw std::runtime_error(fmt::format(
+                "impairment '{}': loss, duplicate, reorder or corrupt=PROBABILITY, or "
+                "reorder_time=TIME",
+                setting));
+        }
+        *probability = number;
+    }
+    if (const char* problem = result.problem()) throw std::runtime_error(problem);
+    return result;
 }
 
 void Network::connect(std::span<Card* const> cards, const NetworkSetup& setup) {
@@ -31,18 +64,25 @@ void Network::connect(std::span<Card* const> cards, const NetworkSetup& setup) {
         if (!setup.pcap_prefix.empty()) {
             throw std::runtime_error("nothing to capture: no card has a cable");
         }
+        if (setup.impairments) throw std::runtime_error("nothing to impair: no card has a cable");
         return;
+    }
+    if (setup.impairments) {
+        if (const char* problem = setup.impairments->problem()) throw std::runtime_error(problem);
+        if (setup.switch_settings.lossless != 0) {
+            throw std::runtime_error("pause does not pass what impairs: no lossless priorities");
+        }
     }
     if (topology == Topology::link) {
         if (cards.size() != 2) {
             throw std::runtime_error(
                 fmt::format("a link joins two cards, there are {}", cards.size()));
         }
-        eth::Link& link = add_link("link0", setup);
-        place(*cards[0], link, 0, setup);
-        place(*cards[1], link, 1, setup);
-        cards[0]->port().connect(link, 0);
-        cards[1]->port().connect(link, 1);
+        join(*cards[0], cards[1]->port(), 0, setup);
+        CardPlace other{cards[1], places_[0].peer, places_[0].place, places_[0].impairer,
+                        1 - places_[0].side};
+        places_.push_back(other);
+        capture(*cards[1], other.place, setup);
         return;
     }
     eth::SwitchConfig config;
@@ -58,10 +98,8 @@ void Network::connect(std::span<Card* const> cards, const NetworkSetup& setup) {
     switch_ = std::make_unique<eth::Switch>(kernel_.calendar(), config, frames_, statistics_);
     unsigned port = 0;
     for (Card* card : cards) {
-        eth::Link& link = add_link(fmt::format("link{}", port), setup);
-        place(*card, link, 0, setup);
-        card->port().connect(link, 0);
-        switch_->port(port++).connect(link, 1);
+        join(*card, switch_->port(port), port, setup);
+        ++port;
     }
     for (const std::string& name : setup.taps) add_tap(name, port++, setup);
 }
@@ -76,11 +114,32 @@ eth::Link& Network::add_link(const std::string& name, const NetworkSetup& setup)
     return *links_.back();
 }
 
-void Network::place(const Card& card, eth::Link& link, unsigned end, const NetworkSetup& setup) {
-    places_.push_back({&card, {&link, end}});
+void Network::join(Card& card, eth::Mac& peer, unsigned number, const NetworkSetup& setup) {
+    eth::Link& link = add_link(fmt::format("link{}", number), setup);
+    CardPlace place{&card, {&link, 0}, {&link, 1}};
+    card.port().connect(link, 0);
+    if (setup.impairments) {
+        eth::ImpairerConfig config;
+        config.name = fmt::format("impairer{}", number);
+        config.towards = {*setup.impairments, *setup.impairments};
+        config.seed = setup.seed;
+        impairers_.push_back(std::make_unique<eth::Impairer>(kernel_.calendar(), config, frames_,
+                                                             statistics_));
+        place.impairer = impairers_.back().get();
+        place.impairer->port(0).connect(link, 1);
+        eth::Link& behind = add_link(fmt::format("link{}_behind", number), setup);
+        place.impairer->port(1).connect(behind, 0);
+        place.peer = {&behind, 1};
+    }
+    peer.connect(*place.peer.link, 1);
+    places_.push_back(place);
+    capture(card, place.place, setup);
+}
+
+void Network::capture(const Card& card, const Place& place, const NetworkSetup& setup) {
     if (setup.pcap_prefix.empty()) return;
     const std::string path = fmt::format("{}.{}.pcap", setup.pcap_prefix, card.name());
-    captures_.push_back(std::make_unique<eth::PcapTap>(link, end, path));
+    captures_.push_back(std::make_unique<eth::PcapTap>(*place.link, place.end, path));
     if (captures_.back()->failed()) {
         throw std::runtime_error(fmt::format("{}: {}", path, std::strerror(errno)));
     }
@@ -100,11 +159,28 @@ void Network::add_tap(const std::string& name, unsigned port, const NetworkSetup
     switch_->port(port).connect(link, 1);
 }
 
+const Network::CardPlace* Network::find(const Card& card) const {
+    const auto found = std::ranges::find(places_, &card, &CardPlace::card);
+    return found == places_.end() ? nullptr : &*found;
+}
+
 Network::Place Network::place_of(const Card& card) const {
-    for (const CardPlace& place : places_) {
-        if (place.card == &card) return place.place;
+    const CardPlace* place = find(card);
+    return place == nullptr ? Place{} : place->place;
+}
+
+void Network::impair(const Card& card, const eth::Impairments& towards,
+                     const eth::Impairments& from) {
+    const CardPlace* place = find(card);
+    if (place == nullptr || place->impairer == nullptr) {
+        throw std::runtime_error(
+            fmt::format("{}: nothing impairs its cable, ask for it at the start", card.name()));
     }
-    return {};
+    for (const eth::Impairments& each : {towards, from}) {
+        if (const char* problem = each.problem()) throw std::invalid_argument(problem);
+    }
+    place->impairer->set(place->side, towards);
+    place->impairer->set(1 - place->side, from);
 }
 
 unsigned Network::port_of(const Card& card) const {
@@ -128,9 +204,9 @@ void Network::observe(const Card& card, eth::LinkObserver* observer) {
 }
 
 void Network::observe_switch(const Card& card, eth::LinkObserver* observer) {
-    const Place place = place_of(card);
-    if (switch_ != nullptr && place.link != nullptr) {
-        place.link->observe(1 - place.end, observer);
+    const CardPlace* place = find(card);
+    if (switch_ != nullptr && place != nullptr) {
+        place->peer.link->observe(place->peer.end, observer);
     }
 }
 
