@@ -42,13 +42,6 @@ bool is_remote(Access access) {
     return access != Access::local_read && access != Access::local_write;
 }
 
-// A key that refers to others (a bound window, a registered list) answers for what peers may do;
-// of those it only needs what their owner may.
-Access behind(Access access) {
-    if (!is_remote(access)) return access;
-    return access == Access::remote_read ? Access::local_read : Access::local_write;
-}
-
 bool writes(Access access) {
     return access == Access::local_write || access == Access::remote_write ||
            access == Access::atomic;
@@ -65,6 +58,21 @@ bool inside(const Mkey& mkey, const TranslationRequest& request) {
     const auto length = view.get<prm::mkc::len>();
     const std::uint64_t offset = request.address - start;
     return offset <= length && request.bytes <= length - offset;
+}
+
+// What the key itself says to the request.
+TranslationError admits(const Mkey* mkey, const TranslationRequest& request) {
+    if (mkey == nullptr) return TranslationError::unknown_key;
+    const auto view = mkey->view();
+    if (view.get<prm::mkc::free>() != 0) return TranslationError::unknown_key;
+    if (view.get<prm::mkc::pd>() != request.pd) return TranslationError::wrong_domain;
+    const auto bound_to = view.get<prm::mkc::qpn>();
+    if (bound_to != kAnyQueue && bound_to != request.queue_number) {
+        return TranslationError::wrong_domain;
+    }
+    if (!permits(*mkey, request.access)) return TranslationError::no_permission;
+    if (request.bytes != 0 && !inside(*mkey, request)) return TranslationError::out_of_range;
+    return TranslationError::none;
 }
 
 }  // namespace
@@ -89,6 +97,21 @@ std::string_view to_string(TranslationError error) {
             return "unsupported access mode";
     }
     return "?";
+}
+
+Access Translator::behind(Access access) {
+    if (!is_remote(access)) return access;
+    return access == Access::remote_read ? Access::local_read : Access::local_write;
+}
+
+TranslationError Translator::check(const TranslationRequest& request) const {
+    if (keys_.null_mkey != 0 && request.key == keys_.null_mkey) {
+        return is_remote(request.access) ? TranslationError::no_permission : TranslationError::none;
+    }
+    if (keys_.reserved_lkey != 0 && request.key == keys_.reserved_lkey) {
+        return request.reserved_lkey ? TranslationError::none : TranslationError::no_permission;
+    }
+    return admits(find(request.key), request);
 }
 
 Mkey* Translator::find(std::uint32_t key) const {
@@ -130,17 +153,8 @@ TranslationError Translator::resolve(const TranslationRequest& request, unsigned
         return TranslationError::none;
     }
     const Mkey* mkey = find(request.key);
-    if (mkey == nullptr) return TranslationError::unknown_key;
-    const auto view = mkey->view();
-    if (view.get<prm::mkc::free>() != 0) return TranslationError::unknown_key;
-    if (view.get<prm::mkc::pd>() != request.pd) return TranslationError::wrong_domain;
-    const auto bound_to = view.get<prm::mkc::qpn>();
-    if (bound_to != kAnyQueue && bound_to != request.queue_number) {
-        return TranslationError::wrong_domain;
-    }
-    if (!permits(*mkey, request.access)) return TranslationError::no_permission;
+    if (const auto error = admits(mkey, request); error != TranslationError::none) return error;
     if (request.bytes == 0) return TranslationError::none;
-    if (!inside(*mkey, request)) return TranslationError::out_of_range;
     switch (access_mode(*mkey)) {
         case AccessMode::physical:
             walk.append({{request.address}, request.bytes, false});

@@ -58,8 +58,15 @@ class Translator {
     TranslationError translate(const TranslationRequest& request,
                                std::vector<HostRange>& out) const;
 
+    /// Whether the key serves for all of the request; its entries are not looked at.
+    TranslationError check(const TranslationRequest& request) const;
+
     /// The living mkey of a 32-bit key; null if the index or the variant is wrong.
     Mkey* find(std::uint32_t key) const;
+
+    /// What the owner of the memory behind an indirect key must be allowed, for peers to have
+    /// `access` by that key: it answers for what they may do.
+    static Access behind(Access access);
 
   private:
     struct Walk {

@@ -84,6 +84,13 @@ void apply(Mkey& mkey, prm::ConstView<prm::mkc> from, std::uint64_t mask) {
                                (from.get<mkc::log_page_size>() & chosen));
 }
 
+// To this queue, or to none.
+bool bound_to(const Mkey& mkey, std::uint32_t queue) {
+    constexpr std::uint32_t kAnyQueue = 0xffffff;
+    const auto number = mkey.view().get<prm::mkc::qpn>();
+    return number == kAnyQueue || number == queue;
+}
+
 std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
     return (value + unit - 1) / unit * unit;
 }
@@ -117,6 +124,37 @@ bool region_fits(const Mkey& mkey, prm::ConstView<prm::mkc> from, std::uint64_t 
 
 }  // namespace
 
+// IBTA volume 1, section 10.6.7: what a window opens lies inside regions of its own domain, and
+// its peers may not do more than the region's owner. Entries by pointer are not looked at: they are
+// those of kernels, and known only later.
+bool UmrExecutor::memory_serves(const Mkey& mkey, prm::ConstView<prm::mkc> from, std::uint64_t mask,
+                                std::span<const std::byte> entries,
+                                const UmrRequester& requester) const {
+    using prm::mkc;
+    constexpr std::uint32_t kKlm = 2;
+    constexpr std::uint32_t kStrideBlock = 0x400;
+    const auto now = mkey.view();
+    if (now.get<mkc::access_mode_1_0>() != kKlm || now.get<mkc::access_mode_4_2>() != 0) return true;
+    const auto later = [&](MaskBit b) { return (mask & bit(b)) != 0 ? from : now; };
+    const bool writes = later(kLocalWrite).get<mkc::lw>() != 0 ||
+                        later(kRemoteWrite).get<mkc::rw>() != 0 || later(kAtomic).get<mkc::a>() != 0;
+    TranslationRequest request;
+    request.pd = later(kPd).get<mkc::pd>();
+    request.queue_number = requester.queue;
+    request.access = Translator::behind(writes ? Access::remote_write : Access::remote_read);
+    request.reserved_lkey = requester.reserved_lkey;
+    for (; entries.size() >= prm::klm::kBytes; entries = entries.subspan(prm::klm::kBytes)) {
+        const prm::ConstView<prm::klm> entry(entries);
+        request.key = entry.get<prm::klm::mkey>();
+        request.address = entry.get<prm::klm::va>();
+        request.bytes = entry.get<prm::klm::byte_count>();
+        if (request.key == kStrideBlock) return true;  // of signatures, refused at its use
+        if (request.bytes == 0) continue;
+        if (state_.translator.check(request) != TranslationError::none) return false;
+    }
+    return true;
+}
+
 UmrOutcome UmrExecutor::execute(Picoseconds at, const WqeControl& control,
                                 std::span<const std::byte> wqe, const UmrRequester& requester) {
     if (wqe.size() < kListOffset) return {wqe_status::kBadWqe, at};
@@ -132,21 +170,26 @@ UmrOutcome UmrExecutor::execute(Picoseconds at, const WqeControl& control,
         return {wqe_status::kBadWqe, at};
     }
 
-    // A WQE that sets the key's variant names the key as it will be.
-    Mkey* mkey = (mask & bit(kKey)) != 0
+    // A WQE that sets the key's variant names the key as it will be (the kernel's registrations) or
+    // as it was (windows). One that ends a window of a QP names the window that lives.
+    const bool ends_window = umr.get<prm::wqe_umr_ctrl_seg::check_qpn>() != 0;
+    Mkey* mkey = (mask & bit(kKey)) != 0 && !ends_window
                      ? state_.context.resources.mkeys.find(control.immediate >> 8)
                      : state_.translator.find(control.immediate);
-    if (mkey == nullptr) return {wqe_status::kBadLkey, at};
+    if (mkey == nullptr) return {wqe_status::kBindRefused, at};
     const auto mkc = mkey->view();
     if (!requester.any_pd && mkc.get<prm::mkc::pd>() != requester.pd) {
-        return {wqe_status::kBadLkey, at};
+        return {wqe_status::kBindRefused, at};
     }
     if (mkc.get<prm::mkc::umr_en>() == 0) return {wqe_status::kUmrTooLarge, at};
     const auto check = umr.get<prm::wqe_umr_ctrl_seg::check_free>();
     const bool is_free = mkc.get<prm::mkc::free>() != 0;
     // 1: fail if not free (registration of a free key), 2: fail if free (change of one in use).
     if ((check == 1 && !is_free) || (check == 2 && is_free)) {
-        return {wqe_status::kUmrCheckFailed, at};
+        return {wqe_status::kBindRefused, at};
+    }
+    if (ends_window && mkc.get<prm::mkc::qpn>() != requester.queue) {
+        return {wqe_status::kBindRefused, at};
     }
 
     const std::uint64_t bytes =
@@ -161,9 +204,14 @@ UmrOutcome UmrExecutor::execute(Picoseconds at, const WqeControl& control,
     if (!region_fits(*mkey, new_context, mask)) return {wqe_status::kUmrTooLarge, at};
     UmrOutcome outcome{wqe_status::kSuccess, at};
     if (bytes != 0) {
-        outcome = load_translations(at, *mkey, offset, bytes,
-                                    umr.get<prm::wqe_umr_ctrl_seg::is_inline>() != 0,
-                                    wqe.subspan(kListOffset), requester);
+        const bool is_inline = umr.get<prm::wqe_umr_ctrl_seg::is_inline>() != 0;
+        const auto list = wqe.subspan(kListOffset);
+        if (is_inline && !memory_serves(*mkey, new_context, mask,
+                                        list.first(std::min(bytes, std::uint64_t{list.size()})),
+                                        requester)) {
+            return {wqe_status::kBindRefused, at};
+        }
+        outcome = load_translations(at, *mkey, offset, bytes, is_inline, list, requester);
         if (!outcome.status.ok()) return outcome;
     }
     apply(*mkey, new_context, mask);
@@ -172,11 +220,12 @@ UmrOutcome UmrExecutor::execute(Picoseconds at, const WqeControl& control,
 
 WqeStatus UmrExecutor::invalidate(const WqeControl& control, const UmrRequester& requester) {
     Mkey* mkey = state_.translator.find(control.immediate);
-    if (mkey == nullptr) return wqe_status::kBadLkey;
+    if (mkey == nullptr) return wqe_status::kBindRefused;
     const auto mkc = mkey->view();
-    if (mkc.get<prm::mkc::pd>() != requester.pd) return wqe_status::kBadLkey;
-    if (mkc.get<prm::mkc::umr_en>() == 0 || mkc.get<prm::mkc::free>() != 0) {
-        return wqe_status::kUmrCheckFailed;
+    if (mkc.get<prm::mkc::pd>() != requester.pd) return wqe_status::kBindRefused;
+    if (mkc.get<prm::mkc::umr_en>() == 0 || mkc.get<prm::mkc::free>() != 0 ||
+        !bound_to(*mkey, requester.queue)) {
+        return wqe_status::kBindRefused;
     }
     mkc.set<prm::mkc::free>(1U);
     return wqe_status::kSuccess;
@@ -184,13 +233,11 @@ WqeStatus UmrExecutor::invalidate(const WqeControl& control, const UmrRequester&
 
 bool invalidate_remotely(const Translator& translator, std::uint32_t key, std::uint32_t pd,
                          std::uint32_t queue) {
-    constexpr std::uint32_t kAnyQueue = 0xffffff;
     Mkey* mkey = translator.find(key);
     if (mkey == nullptr) return false;
     const auto mkc = mkey->view();
-    const auto bound_to = mkc.get<prm::mkc::qpn>();
     if (mkc.get<prm::mkc::free>() != 0 || mkc.get<prm::mkc::en_rinval>() == 0 ||
-        mkc.get<prm::mkc::pd>() != pd || (bound_to != kAnyQueue && bound_to != queue)) {
+        mkc.get<prm::mkc::pd>() != pd || !bound_to(*mkey, queue)) {
         return false;
     }
     mkc.set<prm::mkc::free>(1U);

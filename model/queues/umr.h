@@ -37,6 +37,8 @@ class UmrExecutor {
     WqeStatus invalidate(const WqeControl& control, const UmrRequester& requester);
 
   private:
+    bool memory_serves(const Mkey& mkey, prm::ConstView<prm::mkc> from, std::uint64_t mask,
+                       std::span<const std::byte> entries, const UmrRequester& requester) const;
     UmrOutcome load_translations(Picoseconds at, Mkey& mkey, std::uint64_t offset,
                                  std::uint64_t bytes, bool is_inline,
                                  std::span<const std::byte> segments,

@@ -50,8 +50,9 @@ inline constexpr WqeStatus kBadScatter{0x04, 0x33, 0x9d, 0x00};
 inline constexpr WqeStatus kBadReceiveScatter{0x04, 0x32, 0x93, 0x00};
 inline constexpr WqeStatus kUmrTooLarge{0x06, 0x78, 0x0f, 0x00};  ///< memory window bind
 inline constexpr WqeStatus kUmrListUnreadable{0x06, 0x25, 0x00, 0x00};
-/// Free bit not as the WQE's check asks. The vendor syndrome of cards is not known.
-inline constexpr WqeStatus kUmrCheckFailed{0x06, 0x00, 0x00, 0x00};
+/// A memory window that is not bound or given up as asked: its free bit or queue, its domain, the
+/// memory it would open. The vendor syndrome of cards is not known.
+inline constexpr WqeStatus kBindRefused{0x06, 0x00, 0x00, 0x00};
 /// Flushes: the first after software moved the queue to error, and every other.
 inline constexpr WqeStatus kFlushFirstSend{0x05, 0xf5, 0x00, 0x00};
 inline constexpr WqeStatus kFlushFirstReceive{0x05, 0xf4, 0x00, 0x00};

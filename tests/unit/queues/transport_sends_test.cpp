@@ -236,6 +236,21 @@ TEST_CASE("the short local invalidate frees its key, once", "[transport]") {
     CHECK(seen[1].syndrome == 0x06);
 }
 
+TEST_CASE("the short local invalidate leaves a window to the queue pair that bound it",
+          "[transport]") {
+    for (const bool own : {true, false}) {
+        TransportBench bench;
+        Qp& qp = bench.make_qp();
+        Mkey& mkey = bench.create_mkey(kPd, 2, 0x1000, 0x1000, 0, 4);
+        mkey.view().set<prm::mkc::qpn>(qp.id.number + (own ? 0 : 1));
+        SqDriver driver = bench.driver(qp);
+        bench.send(driver, 0x1b, {}, 2, mkey.key());
+        CHECK(bench.transport.posts.size() == (own ? 1 : 0));
+        CHECK(mkey.view().get<prm::mkc::free>() == (own ? 1 : 0));
+        if (!own) CHECK(bench.drain_cq(bench.send_cq).at(0).syndrome == 0x06);
+    }
+}
+
 TEST_CASE("a WQE that is bad here waits for those before it", "[transport]") {
     for (const bool earlier_fails : {false, true}) {
         TransportBench bench;

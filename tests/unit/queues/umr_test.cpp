@@ -237,11 +237,11 @@ TEST_CASE("refused registrations change nothing and give the CQEs of cards", "[u
         std::uint32_t vendor;
     };
     const std::array<Case, 14> cases{{
-        {"unknown mkey", [](UmrBench&, Umr&, std::uint32_t& key) { key = 0x55500; }, 0x04, 0x52},
-        {"other variant", [](UmrBench&, Umr&, std::uint32_t& key) { key ^= 1; }, 0x04, 0x52},
+        {"unknown mkey", [](UmrBench&, Umr&, std::uint32_t& key) { key = 0x55500; }, 0x06, 0x00},
+        {"other variant", [](UmrBench&, Umr&, std::uint32_t& key) { key ^= 1; }, 0x06, 0x00},
         {"other PD",
-         [](UmrBench& b, Umr&, std::uint32_t&) { b.mkey.view().set<prm::mkc::pd>(kPd + 1); }, 0x04,
-         0x52},
+         [](UmrBench& b, Umr&, std::uint32_t&) { b.mkey.view().set<prm::mkc::pd>(kPd + 1); }, 0x06,
+         0x00},
         {"mkey without UMR",
          [](UmrBench& b, Umr&, std::uint32_t&) { b.mkey.view().set<prm::mkc::umr_en>(0U); }, 0x06,
          0x78},
