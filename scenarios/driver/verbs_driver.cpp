@@ -191,6 +191,9 @@ VerbsMr& VerbsDriver::create_mr(const VerbsPd& pd, const HostBuffer& memory,
                                 const MrOptions& options) {
     return keep(std::make_unique<VerbsMr>(context_, pd, memory, options));
 }
+VerbsMw& VerbsDriver::create_mw(const VerbsPd& pd, WindowType type) {
+    return keep(std::make_unique<VerbsMw>(context_, pd, type));
+}
 VerbsCq& VerbsDriver::create_cq(std::uint32_t entries) {
     return keep(std::make_unique<VerbsCq>(context_, entries));
 }

@@ -73,6 +73,7 @@ class VerbsDriver {
     VerbsPd& create_pd();
     VerbsMr& create_mr(const VerbsPd& pd, std::uint64_t bytes, const MrOptions& options = {});
     VerbsMr& create_mr(const VerbsPd& pd, const HostBuffer& memory, const MrOptions& options = {});
+    VerbsMw& create_mw(const VerbsPd& pd, WindowType type);
     VerbsCq& create_cq(std::uint32_t entries);
     VerbsSrq& create_srq(const VerbsPd& pd, std::uint32_t entries, unsigned max_sges = 4);
     /// With the driver's counter set if the options name none.

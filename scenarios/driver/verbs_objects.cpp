@@ -159,6 +159,54 @@ void VerbsMr::create(const VerbsPd& pd, const MrOptions& options) {
         Opcode::DESTROY_MKEY, number());
 }
 
+// ---- Memory windows ----
+
+VerbsMw::VerbsMw(VerbsContext& context, const VerbsPd& pd, WindowType type)
+    : VerbsObject(context), type_(type) {
+    using In = prm::create_mkey_in;
+    constexpr std::uint32_t kOctowords = 4;  // a line of entries
+    const auto out = context_.driver.run<In, prm::create_mkey_out>(
+        Opcode::CREATE_MKEY, [&](View<In> in) {
+            const auto key = in.nested<In::memory_key_mkey_entry>();
+            key.set<prm::mkc::free>(1U);
+            key.set<prm::mkc::umr_en>(1U);
+            key.set<prm::mkc::lr>(1U);
+            key.set<prm::mkc::access_mode_1_0>(2U);  // KLM
+            key.set<prm::mkc::en_rinval>(type == WindowType::one_queue);
+            key.set<prm::mkc::qpn>(kAnyQueue);
+            key.set<prm::mkc::pd>(pd.number());
+            key.set<prm::mkc::translations_octword_size>(kOctowords);
+        });
+    made(out.view().get<prm::create_mkey_out::mkey_index>());
+    key_ = number() << 8;
+    undo_.add<prm::destroy_mkey_in, prm::destroy_mkey_out, prm::destroy_mkey_in::mkey_index>(
+        Opcode::DESTROY_MKEY, number());
+}
+
+WindowBinding VerbsMw::bind(const VerbsMr& region, std::uint64_t offset, std::uint64_t bytes,
+                            const AccessRights& access) {
+    WindowBinding binding{.of_queue = type_ == WindowType::one_queue,
+                          .key = key_,
+                          .new_key = (key_ & ~0xffU) | ((key_ + 1) & 0xffU),
+                          .region_key = region.lkey(),
+                          .address = region.address() + offset,
+                          .bytes = bytes,
+                          .access = access};
+    key_ = binding.new_key;
+    return binding;
+}
+
+// As libmlx5 does it: a window of type 1 is bound to nothing, one of type 2 invalidated, which
+// leaves its key with a variant of 0.
+WindowBinding VerbsMw::close() {
+    WindowBinding binding{.of_queue = type_ == WindowType::one_queue, .key = key_};
+    if (type_ == WindowType::any_queue) {
+        binding.new_key = (key_ & ~0xffU) | ((key_ + 1) & 0xffU);
+        key_ = binding.new_key;
+    }
+    return binding;
+}
+
 // ---- Completion queues ----
 
 VerbsCq::VerbsCq(VerbsContext& context, std::uint32_t entries) : VerbsObject(context) {

@@ -112,6 +112,26 @@ class VerbsMr final : public VerbsObject {
     std::uint32_t key_ = 0;
 };
 
+enum class WindowType : std::uint8_t { any_queue = 1, one_queue = 2 };  // IBTA's types 1 and 2B
+
+/// A memory window. Its key is what the last binding made of it; the caller posts the bindings, in
+/// this order, with SendOp::bind.
+class VerbsMw final : public VerbsObject {
+  public:
+    VerbsMw(VerbsContext& context, const VerbsPd& pd, WindowType type);
+
+    std::uint32_t rkey() const { return key_; }
+    /// Opens `bytes` at `offset` of a region under the next key.
+    WindowBinding bind(const VerbsMr& region, std::uint64_t offset, std::uint64_t bytes,
+                       const AccessRights& access);
+    /// Closes it.
+    WindowBinding close();
+
+  private:
+    WindowType type_;
+    std::uint32_t key_ = 0;
+};
+
 class VerbsCq final : public VerbsObject {
   public:
     /// `entries` is rounded up to a power of two. Throws DriverError.

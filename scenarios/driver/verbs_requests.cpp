@@ -25,6 +25,53 @@ constexpr std::uint32_t kSignaled = 2;  // wqe_ctrl_seg.ce
 constexpr std::uint8_t kRequesterError = 13;  // cqe64.opcode
 constexpr std::uint8_t kResponderError = 14;
 
+// Bits of wqe_umr_ctrl_seg.mkey_mask, as libmlx5 names them.
+constexpr std::uint64_t kMaskRegion = 1U << 0 | 1U << 6;  // length, start address
+constexpr std::uint64_t kMaskRights = 1U << 18 | 1U << 19 | 1U << 20 | 1U << 21;
+constexpr std::uint64_t kMaskKey = 1U << 13;
+constexpr std::uint64_t kMaskQueue = 1U << 14;
+constexpr std::uint64_t kMaskFree = 1U << 29;
+constexpr std::uint32_t kMustBeFree = 1;  // wqe_umr_ctrl_seg.check_free
+constexpr std::uint32_t kAnyQueue = 0xffffff;
+
+// All segments behind the control segment. Returns where they end.
+std::size_t fill_binding(std::span<std::byte> wqe, std::size_t at, const WindowBinding& binding,
+                         std::uint32_t queue) {
+    using prm::mkc;
+    using Umr = prm::wqe_umr_ctrl_seg;
+    constexpr std::size_t kLine = 64;  // entries come in lines
+    const bool opens = binding.bytes != 0;
+    const View<Umr> umr(wqe.subspan(at));
+    umr.set<Umr::is_inline>(1U);
+    umr.set<Umr::translation_offset_en>(1U);
+    umr.set<Umr::check_free>(opens && binding.of_queue ? kMustBeFree : 0U);
+    umr.set<Umr::check_qpn>(!opens && binding.of_queue);
+    umr.set<Umr::mkey_mask>(kMaskFree | kMaskKey | (binding.of_queue ? kMaskQueue : 0) |
+                            (opens ? kMaskRegion | kMaskRights : 0));
+    at += Umr::kBytes;
+    const auto key =
+        View<prm::wqe_mkey_context_seg>(wqe.subspan(at)).nested<prm::wqe_mkey_context_seg::mkc>();
+    key.set<mkc::mkey_7_0>(binding.new_key & 0xff);
+    key.set<mkc::qpn>(opens && binding.of_queue ? queue : kAnyQueue);
+    at += prm::wqe_mkey_context_seg::kBytes;
+    if (!opens) {
+        key.set<mkc::free>(1U);
+        return at;
+    }
+    key.set<mkc::lw>(binding.access.local_write);
+    key.set<mkc::rr>(binding.access.remote_read);
+    key.set<mkc::rw>(binding.access.remote_write);
+    key.set<mkc::a>(binding.access.remote_atomic);
+    key.set<mkc::start_addr>(binding.zero_based ? 0 : binding.address);
+    key.set<mkc::len>(binding.bytes);
+    umr.set<Umr::xlt_octowords>(static_cast<std::uint32_t>(kLine / model::kSegmentBytes));
+    const View<prm::klm> entry(wqe.subspan(at));
+    entry.set<prm::klm::byte_count>(static_cast<std::uint32_t>(binding.bytes));
+    entry.set<prm::klm::mkey>(binding.region_key);
+    entry.set<prm::klm::va>(binding.address);
+    return at + kLine;
+}
+
 bool is_atomic(SendOp op) {
     return op == SendOp::compare_swap || op == SendOp::fetch_add;
 }
@@ -142,6 +189,10 @@ void VerbsQp::check(const SendRequest& request) const {
     if (options_.service == QpService::ud && request.op != SendOp::nop && request.to == nullptr) {
         throw DriverError("a datagram without an address");
     }
+    if (request.op == SendOp::bind &&
+        (request.binding == nullptr || request.binding->bytes > std::uint64_t{1} << 31)) {
+        throw DriverError("a binding that no window can have");
+    }
 }
 
 std::size_t VerbsQp::write_payload(const SendRequest& request, std::span<std::byte> wqe,
@@ -177,7 +228,10 @@ std::size_t VerbsQp::write_wqe(const SendRequest& request, std::span<std::byte> 
     control.set<wqe_ctrl_seg::se>(request.solicited);
     control.set<wqe_ctrl_seg::imm>(request.immediate);
     std::size_t at = wqe_ctrl_seg::kBytes;
-    if (request.op != SendOp::nop) {
+    if (request.op == SendOp::bind) {
+        control.set<wqe_ctrl_seg::imm>(request.binding->key);
+        at = fill_binding(wqe, at, *request.binding, number());
+    } else if (request.op != SendOp::nop && request.op != SendOp::local_invalidate) {
         if (options_.service == QpService::ud) {
             fill_address(View<prm::wqe_datagram_seg>(wqe.subspan(at)), request);
             at += prm::wqe_datagram_seg::kBytes;

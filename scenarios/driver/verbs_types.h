@@ -40,6 +40,8 @@ enum class SendOp : std::uint8_t {
     read = 0x10,
     compare_swap = 0x11,
     fetch_add = 0x12,
+    local_invalidate = 0x1b,  ///< of the key in `immediate`
+    bind = 0x25,              ///< of a memory window, or its end (SendRequest::binding)
 };
 
 /// cqe64.opcode of completions without error.
@@ -88,6 +90,18 @@ struct Sge {
     std::uint32_t lkey = 0;
 };
 
+/// What a request of the send queue makes of a memory window.
+struct WindowBinding {
+    bool of_queue = false;         ///< type 2: the window must be free, and is this queue's then
+    std::uint32_t key = 0;         ///< that the window has
+    std::uint32_t new_key = 0;     ///< that it gets: the low byte counts
+    std::uint32_t region_key = 0;  ///< whose memory it opens
+    std::uint64_t address = 0;
+    std::uint64_t bytes = 0;  ///< 2^31 at most; 0: the window is closed
+    AccessRights access{};
+    bool zero_based = false;  ///< peers count from 0, not from `address`
+};
+
 enum class RoceVersion : std::uint8_t { v1 = 0, v2 = 2 };  // roce_addr_layout.roce_version
 
 /// An entry of the card's table of source addresses.
@@ -130,6 +144,7 @@ struct SendRequest {
     std::uint32_t rkey = 0;
     std::uint64_t compare = 0;
     std::uint64_t swap_add = 0;
+    const WindowBinding* binding = nullptr;
     // Of datagrams
     const AddressHandle* to = nullptr;
     std::uint32_t remote_qpn = 0;

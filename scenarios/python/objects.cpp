@@ -21,6 +21,8 @@ std::string_view name_of(SendOp op) {
         case SendOp::read: return "read";
         case SendOp::compare_swap: return "compare_swap";
         case SendOp::fetch_add: return "fetch_add";
+        case SendOp::local_invalidate: return "local_invalidate";
+        case SendOp::bind: return "bind";
     }
     return "unknown";
 }
