@@ -107,21 +107,24 @@ Reply destroy_srq(CommandContext& context, ConstView<prm::destroy_srq_in> in,
                           in.get<prm::destroy_srq_in::srqn>());
 }
 
+// An armed queue that is below its limit already reports at once (IBTA volume 1, section 10.2.9).
 template <class LimitField, class Queue>
-Reply arm(Queue* queue, std::uint32_t limit) {
+Reply arm(FunctionState& function, Queue* queue, std::uint32_t limit) {
     if (queue == nullptr) return no_such_object();
     if (limit > queue->wq.entries()) {
         return refuse(Status::BAD_PARAM, "limit above the queue's size");
     }
     queue->limit_watermark = limit;
     queue->view().template set<LimitField>(limit);
+    function.queues().limit_armed(queue->id);
     return accept();
 }
 
 Reply arm_rq(CommandContext& context, ConstView<prm::arm_rq_in> in, View<prm::arm_rq_out>) {
     using In = prm::arm_rq_in;
-    return arm<prm::srqc::lwm>(context.function.resources().srqs.find(in.get<In::srq_number>()),
-                               in.get<In::lwm>());
+    FunctionState& function = context.function;
+    return arm<prm::srqc::lwm>(
+        function, function.resources().srqs.find(in.get<In::srq_number>()), in.get<In::lwm>());
 }
 
 Reply create_xrc_srq(CommandContext& context, ConstView<prm::create_xrc_srq_in> in,
@@ -191,8 +194,9 @@ Reply destroy_xrc_srq(CommandContext& context, ConstView<prm::destroy_xrc_srq_in
 Reply arm_xrc_srq(CommandContext& context, ConstView<prm::arm_xrc_srq_in> in,
                   View<prm::arm_xrc_srq_out>) {
     using In = prm::arm_xrc_srq_in;
+    FunctionState& function = context.function;
     return arm<prm::xrc_srqc::lwm>(
-        context.function.resources().xrc_srqs.find(in.get<In::xrc_srqn>()), in.get<In::lwm>());
+        function, function.resources().xrc_srqs.find(in.get<In::xrc_srqn>()), in.get<In::lwm>());
 }
 
 // States of an RMP in its context and in MODIFY_RMP.
@@ -278,6 +282,7 @@ Reply modify_rmp(CommandContext& context, ConstView<prm::modify_rmp_in> in,
     if (sets_limit) view.set<rmpc::wq, prm::wq::lwm>(limit);
     view.set<rmpc::state>(to);
     rmp->state = queue_state(to);
+    if (sets_limit) context.function.queues().limit_armed(rmp->id);
     return accept();
 }
 

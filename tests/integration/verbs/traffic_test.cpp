@@ -342,6 +342,14 @@ TEST_CASE("queue pairs share an SRQ, which says when it runs low", "[traffic]") 
         warnings += event.type == prm::EventType::SRQ_RQ_LIMIT ? 1 : 0;
     }
     CHECK(warnings == 1);
+
+    // Armed above what is posted: the event comes without any traffic.
+    srq.set_limit(15);
+    bench.kernel.run_for(model::microseconds(10));
+    b.driver().service();
+    const std::vector<Event> at_once = b.driver().take_events();
+    REQUIRE(at_once.size() == 1);
+    CHECK(at_once[0].type == prm::EventType::SRQ_RQ_LIMIT);
 }
 
 TEST_CASE("64 queue pairs with all operations mixed lose and change nothing", "[traffic]") {

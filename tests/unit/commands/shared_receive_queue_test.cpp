@@ -51,6 +51,11 @@ struct SrqBench : QpBench {
         model::store_be<std::uint64_t>(wq.tail<prm::wq::pas>().data(), kQueueMemory + 0x1000);
         return in;
     }
+    /// Says in a queue's doorbell record how many WQEs were posted.
+    void posted(std::uint64_t record, std::uint32_t wqes) {
+        host.store_be<std::uint32_t>(record, wqes);
+    }
+    std::uint64_t limits_reported() { return function().queues().counters().receive_limits; }
     static prm::Buffer<prm::modify_rmp_in> modify_input(std::uint32_t rmpn, std::uint32_t from,
                                                         std::uint32_t to) {
         using In = prm::modify_rmp_in;
@@ -78,8 +83,10 @@ TEST_CASE("an SRQ is created, queried, armed and destroyed", "[shared_receive_qu
     auto arm = FirmwareBench::input<prm::arm_rq_in>(Opcode::ARM_RQ, 1);
     arm.view().set<prm::arm_rq_in::srq_number>(srqn);
     arm.view().set<prm::arm_rq_in::lwm>(10U);
+    bench.posted(FirmwareBench::kQueueMemory, 10);
     REQUIRE(bench.run<prm::arm_rq_out>(arm).ok());
     CHECK(srq.limit_watermark == 10);
+    CHECK(bench.limits_reported() == 0);
     using ArmView = prm::View<prm::arm_rq_in>;
     check_refusals<prm::arm_rq_out>(
         bench, arm,
@@ -94,6 +101,12 @@ TEST_CASE("an SRQ is created, queried, armed and destroyed", "[shared_receive_qu
     REQUIRE(shown.ok());
     CHECK(shown.get<prm::query_srq_out::srq_context_entry, prm::srqc::lwm>() == 10);
     CHECK(shown.out.view().at<prm::query_srq_out::pas>(0) == FirmwareBench::kQueueMemory + 0x1000);
+
+    // Below the limit already: reported at once, and disarmed.
+    arm.view().set<prm::arm_rq_in::lwm>(11U);
+    REQUIRE(bench.run<prm::arm_rq_out>(arm).ok());
+    CHECK(bench.limits_reported() == 1);
+    CHECK(srq.limit_watermark == 0);
 
     auto destroy = FirmwareBench::input<prm::destroy_srq_in>(Opcode::DESTROY_SRQ);
     destroy.view().set<prm::destroy_srq_in::srqn>(srqn);
@@ -137,7 +150,13 @@ TEST_CASE("an XRC SRQ is created, queried, armed and destroyed", "[shared_receiv
     auto arm = FirmwareBench::input<prm::arm_xrc_srq_in>(Opcode::ARM_XRC_SRQ, 1);
     arm.view().set<prm::arm_xrc_srq_in::xrc_srqn>(srqn);
     arm.view().set<prm::arm_xrc_srq_in::lwm>(10U);
+    bench.posted(srq.wq.doorbell_record.value, 9);
     REQUIRE(bench.run<prm::arm_xrc_srq_out>(arm).ok());
+    CHECK(bench.limits_reported() == 1);
+    CHECK(srq.limit_watermark == 0);
+    bench.posted(srq.wq.doorbell_record.value, 10);
+    REQUIRE(bench.run<prm::arm_xrc_srq_out>(arm).ok());
+    CHECK(bench.limits_reported() == 1);
     CHECK(srq.limit_watermark == 10);
     arm.view().set<prm::arm_xrc_srq_in::lwm>(65U);
     CHECK(refused(bench.run<prm::arm_xrc_srq_out>(arm), Status::BAD_PARAM));
@@ -197,8 +216,14 @@ TEST_CASE("an RMP is created, modified, queried and destroyed", "[shared_receive
     arm.view().set<In::ctx, prm::rmpc::wq, prm::wq::lwm>(12U);
     REQUIRE(bench.run<prm::modify_rmp_out>(arm).ok());
     CHECK(std::as_const(rmp).view().get<prm::rmpc::wq, prm::wq::lwm>() == 0);
+    CHECK(bench.limits_reported() == 0);
     arm.view().set<In::bitmask, prm::rmp_bitmask::lwm>(1U);
     REQUIRE(bench.run<prm::modify_rmp_out>(arm).ok());
+    CHECK(std::as_const(rmp).view().get<prm::rmpc::wq, prm::wq::lwm>() == 0);
+    CHECK(bench.limits_reported() == 1);  // there are no WQEs
+    bench.posted(FirmwareBench::kQueueMemory, 12);
+    REQUIRE(bench.run<prm::modify_rmp_out>(arm).ok());
+    CHECK(bench.limits_reported() == 1);
     CHECK(std::as_const(rmp).view().get<prm::rmpc::wq, prm::wq::lwm>() == 12);
     arm.view().set<In::ctx, prm::rmpc::wq, prm::wq::lwm>(65U);
     CHECK(refused(bench.run<prm::modify_rmp_out>(arm), Status::BAD_PARAM));
