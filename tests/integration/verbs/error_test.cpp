@@ -153,6 +153,34 @@ TEST_CASE("a request to a queue pair that is gone ends when the retries are used
     CHECK(bench.a.verbs->counter("local_ack_timeout_err") >= 1);
 }
 
+// The port's MTU of 1522 bytes is that of an Ethernet of 1500. Cards are known to connect such QPs:
+// then "retry count exceeded" is all that is seen.
+TEST_CASE("a path MTU above the port's is taken, and packets that the port cannot send are lost",
+          "[errors]") {
+    ConnectionOptions connection;
+    connection.mtu = 4096;
+    connection.retry_count = 1;
+    connection.ack_timeout = 1;
+    TrafficBench bench({}, connection);
+    fill_pattern(bench.a.out(1024), 9);
+    const auto write = [&](std::uint64_t bytes) {
+        const Sge piece = bench.a.out_piece(bytes);
+        REQUIRE(bench.a.qp->post_send({.op = SendOp::write,
+                                       .sges = {&piece, 1},
+                                       .remote_address = bench.b.in_address(),
+                                       .rkey = bench.b.mr->rkey()}));
+        Completion done;
+        REQUIRE(bench.a.cq->wait(done, model::seconds(10)));
+        return to_string(done.status);
+    };
+    CHECK(write(1024) == "success");
+    CHECK(equal(bench.a.out(1024), bench.b.in(1024)));
+    const auto& port = bench.station(0).card.port().port_counters();
+    CHECK(port.tx_oversize.value() == 0);
+    CHECK(write(2048) == "transport_retries_exceeded");
+    CHECK(port.tx_oversize.value() >= 2);
+}
+
 TEST_CASE("a misaligned atomic is refused by the responder", "[errors]") {
     TrafficBench bench;
     const Sge piece = bench.a.in_piece(8);
