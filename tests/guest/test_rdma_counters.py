@@ -87,6 +87,10 @@ FAULTS = (
      {"resp_remote_access_errors": 1, "resp_cqe_error": 2, "resp_cqe_flush_error": 2}),
     ("length", {"req_remote_invalid_request": 1, "req_cqe_error": 1},
      {"resp_local_length_error": 1, "resp_cqe_error": 1}),
+    # Of each type three rounds of a WRITE and a READ; then a WRITE to a closed window.
+    ("windows:3", {"req_remote_access_errors": 6, "req_cqe_error": 6},
+     {"rx_write_requests": 6, "rx_read_requests": 6, "resp_remote_access_errors": 6}),
+    ("rebind", {}, {"req_cqe_error": 1}),
     # A timeout of 1 ms is below all that adapts. The last one is the error's.
     ("silent:8:3", {"local_ack_timeout_err": 3, "req_transport_retries_exceeded": 1,
                     "req_cqe_error": 1}, {}),

@@ -9,6 +9,9 @@
 //     access        a WRITE with a key that does not exist; two receives at the other end
 //     length        a SEND larger than its receive
 //     silent:T:R    a SEND to a QP that is gone, with timeout T and R retries
+//     windows:N     memory windows of both types over a region without rights for peers, N rounds of
+//                   bind, WRITE, READ and invalidate; each ends with a WRITE that is refused
+//     rebind        a window of type 2 that is bound already
 //     marked:N      N repetitions of a SEND that the network has marked (CE), from a raw socket
 //
 // It prints one line for each step, and what went wrong; the status says whether all went right.
@@ -325,6 +328,103 @@ static void silence(struct End* ends, unsigned timeout, unsigned retries) {
     part(ends);
 }
 
+// Binds a window to `length` bytes of the end's second region; 0: closes it. Returns its new key.
+static uint32_t bind_window(struct End* end, struct ibv_mw* window, struct ibv_mr* region,
+                            unsigned at, unsigned length) {
+    const struct ibv_mw_bind_info info = {
+        .mr = region,
+        .addr = (uintptr_t)end->bytes + at,
+        .length = length,
+        .mw_access_flags = length == 0 ? 0 : IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ};
+    if (window->type == IBV_MW_TYPE_1) {
+        struct ibv_mw_bind wanted = {.send_flags = IBV_SEND_SIGNALED, .bind_info = info};
+        if (ibv_bind_mw(end->qp, window, &wanted) != 0) fail("bind");
+        return window->rkey;
+    }
+    struct ibv_send_wr wr = {.opcode = IBV_WR_BIND_MW, .send_flags = IBV_SEND_SIGNALED}, *bad;
+    if (length == 0) {
+        wr.opcode = IBV_WR_LOCAL_INV;
+        wr.invalidate_rkey = window->rkey;
+    } else {
+        wr.bind_mw.mw = window;
+        wr.bind_mw.rkey = ibv_inc_rkey(window->rkey);
+        wr.bind_mw.bind_info = info;
+    }
+    if (ibv_post_send(end->qp, &wr, &bad) != 0) fail("post bind");
+    if (length != 0) window->rkey = wr.bind_mw.rkey;
+    return window->rkey;
+}
+
+static struct ibv_mr* bindable(struct End* end) {
+    struct ibv_mr* region =
+        ibv_reg_mr(end->pd, end->bytes, kBytes, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
+    if (region == NULL) fail("MR for windows");
+    return region;
+}
+
+static struct ibv_mw* create_window(struct End* end, enum ibv_mw_type type) {
+    struct ibv_mw* window = ibv_alloc_mw(end->pd, type);
+    if (window == NULL) fail("window of type %d", type);
+    return window;
+}
+
+static void windows(struct End* ends, unsigned count) {
+    struct End *a = &ends[0], *b = &ends[1];
+    const unsigned at = 4096 + 100;
+    const uint64_t there = (uintptr_t)b->bytes + at;
+    struct ibv_mr* region = bindable(b);
+    for (int type = IBV_MW_TYPE_1; type <= IBV_MW_TYPE_2; ++type) {
+        struct ibv_mw* window = create_window(b, (enum ibv_mw_type)type);
+        // The last closing is by the peer where it can be.
+        for (unsigned i = 0; i < count; ++i) {
+            join(ends, 14, 7, 7);
+            uint32_t key = bind_window(b, window, region, at, kMessage);
+            const struct ibv_wc wc = finish(b, IBV_WC_SUCCESS, "bind");
+            if (wc.opcode != IBV_WC_BIND_MW) fail("bind: opcode %d", wc.opcode);
+            fill(a, 0, kMessage, i + 11);
+            post(a, IBV_WR_RDMA_WRITE, 0, kMessage, there, key);
+            finish(a, IBV_WC_SUCCESS, "WRITE through a window");
+            same(a->bytes, b->bytes + at, kMessage, "WRITE through a window");
+            post(a, IBV_WR_RDMA_READ, 8192, kMessage, there, key);
+            finish(a, IBV_WC_SUCCESS, "READ through a window");
+            same(a->bytes + 8192, b->bytes + at, kMessage, "READ through a window");
+            if (type == IBV_MW_TYPE_2 && i + 1 == count) {
+                receive(b, 0, 64);
+                struct ibv_send_wr wr = {
+                    .opcode = IBV_WR_SEND_WITH_INV, .invalidate_rkey = key}, *bad;
+                if (ibv_post_send(a->qp, &wr, &bad) != 0) fail("post SEND with invalidate");
+                finish(a, IBV_WC_SUCCESS, "SEND with invalidate");
+                const struct ibv_wc got = finish(b, IBV_WC_SUCCESS, "its receive");
+                if ((got.wc_flags & IBV_WC_WITH_INV) == 0 || got.invalidated_rkey != key) {
+                    fail("SEND with invalidate: key %x, not %x", got.invalidated_rkey, key);
+                }
+            } else {
+                key = bind_window(b, window, region, at, 0);
+                finish(b, IBV_WC_SUCCESS, "close");
+            }
+            post(a, IBV_WR_RDMA_WRITE, 0, 8, there, key);
+            finish(a, IBV_WC_REM_ACCESS_ERR, "WRITE through a closed window");
+            part(ends);
+        }
+        if (ibv_dealloc_mw(window) != 0) fail("dealloc");
+    }
+    ibv_dereg_mr(region);
+}
+
+static void bind_again(struct End* ends) {
+    struct End* b = &ends[1];
+    struct ibv_mr* region = bindable(b);
+    struct ibv_mw* window = create_window(b, IBV_MW_TYPE_2);
+    join(ends, 14, 7, 7);
+    bind_window(b, window, region, 0, 64);
+    finish(b, IBV_WC_SUCCESS, "bind");
+    bind_window(b, window, region, 64, 64);
+    finish(b, IBV_WC_MW_BIND_ERR, "bind of a bound window");
+    part(ends);
+    ibv_dealloc_mw(window);
+    ibv_dereg_mr(region);
+}
+
 static uint32_t crc32(uint32_t crc, const unsigned char* data, unsigned length) {
     while (length-- > 0) {
         crc ^= *data++;
@@ -403,6 +503,8 @@ int main(int argc, char** argv) {
         else if (strcmp(step, "access") == 0) wrong_key(ends);
         else if (strcmp(step, "length") == 0) too_long(ends);
         else if (sscanf(step, "silent:%u:%u", &first, &second) == 2) silence(ends, first, second);
+        else if (sscanf(step, "windows:%u", &first) == 1) windows(ends, first);
+        else if (strcmp(step, "rebind") == 0) bind_again(ends);
         else if (sscanf(step, "marked:%u", &first) == 1) marked(ends, first);
         else fail("unknown step %s", step);
         printf("%s: done\n", step);
