@@ -314,6 +314,28 @@ def priorities(guest, devices, state):
     traffic.script(guest, "sleep 0.3\ncarrier")
 
 
+@pytest.mark.one_kernel
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_priorities_of_dscps(pair, kernel):
+    """With the first DSCP that gets a priority the driver lets the port trust DSCPs, with the last
+    that goes it trusts tags again: seen where packets of DSCP 24 without tag are counted."""
+    guest, devices, _ = pair(kernel)
+
+    def received(change, shown):
+        guest.run(f"ip netns exec ns2 dcb app {change} dev {devices[1]} dscp-prio 24:5")
+        listed = guest.check(f"ip netns exec ns2 dcb app show dev {devices[1]} dscp-prio")
+        assert ("24:5" in listed or "CS3:5" in listed) == shown, listed
+        before = traffic.statistics(guest, "ns2", devices[1])
+        traffic.script(guest, "in1 ping -q -c 10 -i 0.05 -W 10 -Q 96 10.0.0.2 || fail ping")
+        after = traffic.statistics(guest, "ns2", devices[1])
+        return after["rx_prio5_packets"] - before["rx_prio5_packets"]
+
+    assert received("add", True) == 10
+    assert received("del", False) == 0
+    traffic.script(guest, "exchange")
+    traffic.clean(guest)
+
+
 def code_of(shown):
     """(configured, active) of `ethtool --show-fec`."""
     return tuple(re.search(rf"^{word} FEC encodings?: (.*?)\s*$", shown, re.M).group(1)
