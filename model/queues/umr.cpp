@@ -134,10 +134,13 @@ bool UmrExecutor::memory_serves(const Mkey& mkey, prm::ConstView<prm::mkc> from,
     constexpr std::uint32_t kKlm = 2;
     constexpr std::uint32_t kStrideBlock = 0x400;
     const auto now = mkey.view();
-    if (now.get<mkc::access_mode_1_0>() != kKlm || now.get<mkc::access_mode_4_2>() != 0) return true;
+    const bool is_list =
+        now.get<mkc::access_mode_1_0>() == kKlm && now.get<mkc::access_mode_4_2>() == 0;
+    if (!is_list) return true;
     const auto later = [&](MaskBit b) { return (mask & bit(b)) != 0 ? from : now; };
     const bool writes = later(kLocalWrite).get<mkc::lw>() != 0 ||
-                        later(kRemoteWrite).get<mkc::rw>() != 0 || later(kAtomic).get<mkc::a>() != 0;
+                        later(kRemoteWrite).get<mkc::rw>() != 0 ||
+                        later(kAtomic).get<mkc::a>() != 0;
     TranslationRequest request;
     request.pd = later(kPd).get<mkc::pd>();
     request.queue_number = requester.queue;
@@ -206,9 +209,9 @@ UmrOutcome UmrExecutor::execute(Picoseconds at, const WqeControl& control,
     if (bytes != 0) {
         const bool is_inline = umr.get<prm::wqe_umr_ctrl_seg::is_inline>() != 0;
         const auto list = wqe.subspan(kListOffset);
-        if (is_inline && !memory_serves(*mkey, new_context, mask,
-                                        list.first(std::min(bytes, std::uint64_t{list.size()})),
-                                        requester)) {
+        if (is_inline &&
+            !memory_serves(*mkey, new_context, mask,
+                           list.first(std::min(bytes, std::uint64_t{list.size()})), requester)) {
             return {wqe_status::kBindRefused, at};
         }
         outcome = load_translations(at, *mkey, offset, bytes, is_inline, list, requester);

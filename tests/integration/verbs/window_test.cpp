@@ -76,8 +76,7 @@ TEST_CASE("peers write and read through a window what the region alone refuses",
     }
 }
 
-TEST_CASE("outside of a window, and what it does not allow, is a remote access error",
-          "[window]") {
+TEST_CASE("outside of a window, and what it does not allow, is a remote access error", "[window]") {
     WindowBench bench;
     VerbsMw& window = bench.window(WindowType::any_queue);
     REQUIRE(bench.post(bench.part(window, 64)).ok());
