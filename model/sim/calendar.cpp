@@ -21,58 +21,59 @@ struct alignas(64) Calendar::Event {
 };
 
 namespace {
-constexpr std::size_t kMinimumBuckets = 16;
+// One word of bits; of 16 ns each they reach as far as the events of a cable of 200 m.
+constexpr std::size_t kMinimumBuckets = 64;
 constexpr std::size_t kEventsPerBlock = 256;
+constexpr std::size_t kWordBits = 64;
+
+constexpr std::size_t words_for(std::size_t buckets) {
+    return (buckets + kWordBits - 1) / kWordBits;
+}
+
+// Out of line: what makes the message costs schedule() registers.
+[[noreturn, gnu::cold, gnu::noinline]] void refuse(Picoseconds time, Picoseconds now) {
+    CX_ASSERT(time >= now, "event at {} ps scheduled at {} ps", time.value, now.value);
+    CX_ASSERT(false, "an event needs a handler");
+}
 }  // namespace
 
-Calendar::Calendar() : buckets_(kMinimumBuckets) {
+Calendar::Calendar()
+    : mask_(kMinimumBuckets - 1), buckets_(kMinimumBuckets), occupied_(words_for(kMinimumBuckets)) {
     static_assert(sizeof(Event) == 64);
 }
 
 Calendar::~Calendar() = default;
 
-Calendar::Event* Calendar::allocate() {
-    if (free_ == nullptr) {
-        auto block = std::make_unique<Event[]>(kEventsPerBlock);
-        for (std::size_t i = kEventsPerBlock; i-- > 0;) {
-            block[i].sequence = 0;
-            block[i].next = free_;
-            free_ = &block[i];
-        }
-        blocks_.push_back(std::move(block));
+void Calendar::grow_pool() {
+    auto block = std::make_unique<Event[]>(kEventsPerBlock);
+    for (std::size_t i = kEventsPerBlock; i-- > 0;) {
+        block[i].sequence = 0;
+        block[i].next = free_;
+        free_ = &block[i];
     }
+    blocks_.push_back(std::move(block));
+}
+
+inline Calendar::Event* Calendar::allocate() {
+    if (free_ == nullptr) [[unlikely]] grow_pool();
     Event* event = free_;
     free_ = event->next;
     return event;
 }
 
-void Calendar::release(Event* event) {
+inline void Calendar::release(Event* event) {
     event->sequence = 0;  // handles to it are void from here on
     event->next = free_;
     free_ = event;
 }
 
-EventHandle Calendar::schedule(Picoseconds time, Handler handler, void* self,
-                               const EventArguments& arguments) {
-    CX_ASSERT(time >= now_, "event at {} ps scheduled at {} ps", time.value, now_.value);
-    CX_ASSERT(handler != nullptr, "an event needs a handler");
-    Event* event = allocate();
-    *event = {time, next_sequence_++, nullptr, handler, self, arguments};
-    if (queued_ >= 2 * buckets_.size()) resize(buckets_.size() * 2);
-    ++live_;
-    const bool was_known = earliest_ != nullptr;
-    const bool is_first = queued_ == 0 || (was_known && time < earliest_->time);
-    insert(event);
-    if (is_first) earliest_ = event;
-    if (is_first && earlier_callback_ != nullptr) earlier_callback_(earlier_self_);
-    return {event, event->sequence};
-}
-
-void Calendar::insert(Event* event) {
-    Bucket& bucket = buckets_[bucket_of(event->time)];
+inline void Calendar::insert(Event* event) {
+    const std::size_t index = bucket_of(event->time);
+    Bucket& bucket = buckets_[index];
     ++queued_;
     if (bucket.head == nullptr) {
         bucket.head = bucket.tail = event;
+        occupied_[index / kWordBits] |= std::uint64_t{1} << index % kWordBits;
         return;
     }
     // The usual case: later than everything in its bucket.
@@ -89,6 +90,27 @@ void Calendar::insert(Event* event) {
     *link = event;
 }
 
+EventHandle Calendar::schedule(Picoseconds time, Handler handler, void* self,
+                               const EventArguments& arguments) {
+    if (time < now_ || handler == nullptr) [[unlikely]] refuse(time, now_);
+    if (queued_ > 2 * mask_ + 1) [[unlikely]] resize(2 * (mask_ + 1));
+    Event* event = allocate();
+    event->time = time;
+    event->sequence = next_sequence_++;
+    event->next = nullptr;
+    event->handler = handler;
+    event->self = self;
+    event->arguments = arguments;
+    ++live_;
+    const bool is_first = queued_ == 0 || (earliest_ != nullptr && time < earliest_->time);
+    insert(event);
+    if (is_first) {
+        earliest_ = event;
+        if (earlier_callback_ != nullptr) earlier_callback_(earlier_self_);
+    }
+    return {event, event->sequence};
+}
+
 bool Calendar::cancel(EventHandle handle) {
     auto* event = static_cast<Event*>(handle.event);
     if (event == nullptr || event->sequence != handle.sequence || event->handler == nullptr) {
@@ -99,42 +121,69 @@ bool Calendar::cancel(EventHandle handle) {
     return true;
 }
 
-void Calendar::unlink_head(Bucket& bucket) {
-    Event* event = bucket.head;
-    bucket.head = event->next;
-    if (bucket.head == nullptr) bucket.tail = nullptr;
+inline void Calendar::unlink_head(std::size_t index) {
+    Bucket& bucket = buckets_[index];
+    bucket.head = bucket.head->next;
+    if (bucket.head == nullptr) {
+        bucket.tail = nullptr;
+        occupied_[index / kWordBits] &= ~(std::uint64_t{1} << index % kWordBits);
+    }
     --queued_;
     earliest_ = nullptr;
 }
 
-// Walks the days of one year from now(); each bucket's head belongs to the day looked at or to a
-// later year. If a whole year is empty, the smallest head is the answer.
-Calendar::Event* Calendar::find_earliest() {
-    if (earliest_ != nullptr && earliest_->handler != nullptr) return earliest_;
+// Each bucket's head belongs to the day looked at or to a later year. Looks at the buckets that
+// hold something, from now()'s on once around: first the bits of its word from its own up, in the
+// end those below.
+Calendar::Event* Calendar::first_of_year() {
+    const std::int64_t today = now_.value >> width_shift_;
+    const std::size_t start = static_cast<std::size_t>(today) & mask_;
+    const std::uint64_t from_start = ~std::uint64_t{0} << start % kWordBits;
+    const std::size_t words = occupied_.size();
+    std::size_t word = start / kWordBits;
+    std::uint64_t bits = occupied_[word] & from_start;
+    for (std::size_t left = words + 1;;) {
+        for (; bits != 0; bits &= bits - 1) {
+            const std::size_t index =
+                word * kWordBits + static_cast<std::size_t>(std::countr_zero(bits));
+            Event* const head = buckets_[index].head;
+            const auto ahead = static_cast<std::int64_t>((index - start) & mask_);
+            if (head->time.value >> width_shift_ == today + ahead) return head;
+        }
+        if (--left == 0) return nullptr;
+        if (++word == words) word = 0;
+        bits = left == 1 ? occupied_[word] & ~from_start : occupied_[word];
+    }
+}
+
+// Nothing in a whole year: the smallest head.
+Calendar::Event* Calendar::first_of_all() {
+    Event* best = nullptr;
+    for (std::size_t word = 0; word < occupied_.size(); ++word) {
+        for (std::uint64_t bits = occupied_[word]; bits != 0; bits &= bits - 1) {
+            Event* const head =
+                buckets_[word * kWordBits + static_cast<std::size_t>(std::countr_zero(bits))].head;
+            if (best == nullptr || head->time < best->time) best = head;
+        }
+    }
+    return best;
+}
+
+// Not the cached one. Takes cancelled events out that have come to the front.
+Calendar::Event* Calendar::search() {
     while (queued_ > 0) {
-        Event* best = nullptr;
-        const std::int64_t first_day = now_.value >> width_shift_;
-        const auto days = static_cast<std::int64_t>(buckets_.size());
-        for (std::int64_t day = first_day; day < first_day + days; ++day) {
-            Bucket& bucket = buckets_[static_cast<std::size_t>(day) & (buckets_.size() - 1)];
-            if (bucket.head == nullptr) continue;
-            if ((bucket.head->time.value >> width_shift_) == day) {
-                best = bucket.head;
-                break;
-            }
-        }
-        if (best == nullptr) {
-            for (const Bucket& bucket : buckets_) {
-                Event* head = bucket.head;
-                if (head == nullptr) continue;
-                if (best == nullptr || head->time < best->time) best = head;
-            }
-        }
+        Event* best = first_of_year();
+        if (best == nullptr) best = first_of_all();
         if (best->handler != nullptr) return earliest_ = best;
-        unlink_head(buckets_[bucket_of(best->time)]);
+        unlink_head(bucket_of(best->time));
         release(best);
     }
     return earliest_ = nullptr;
+}
+
+inline Calendar::Event* Calendar::find_earliest() {
+    if (earliest_ != nullptr && earliest_->handler != nullptr) return earliest_;
+    return search();
 }
 
 Picoseconds Calendar::next_time() {
@@ -142,32 +191,29 @@ Picoseconds Calendar::next_time() {
     return event == nullptr ? Picoseconds::max() : event->time;
 }
 
-void Calendar::run(Event* event) {
-    unlink_head(buckets_[bucket_of(event->time)]);
+inline void Calendar::run(Event* event) {
+    unlink_head(bucket_of(event->time));
     now_ = event->time;
     --live_;
     ++executed_;
-    const Event copy = *event;
+    const Handler handler = event->handler;
+    void* const self = event->self;
+    const EventArguments arguments = event->arguments;
     release(event);
-    if (queued_ < buckets_.size() / 2 && buckets_.size() > kMinimumBuckets) {
-        resize(buckets_.size() / 2);
-    }
-    copy.handler(copy.self, copy.arguments);
+    if (queued_ <= mask_ / 2 && mask_ >= kMinimumBuckets) [[unlikely]] resize((mask_ + 1) / 2);
+    handler(self, arguments);
 }
 
-bool Calendar::run_one() {
-    Event* event = find_earliest();
-    if (event == nullptr) return false;
+bool Calendar::run_next(Picoseconds limit) {
+    Event* const event = find_earliest();
+    if (event == nullptr || event->time > limit) return false;
     run(event);
     return true;
 }
 
 std::uint64_t Calendar::run_until(Picoseconds limit) {
     const std::uint64_t before = executed_;
-    for (Event* event = find_earliest(); event != nullptr && event->time <= limit;
-         event = find_earliest()) {
-        run(event);
-    }
+    while (run_next(limit)) {}
     now_ = std::max(now_, limit);
     return executed_ - before;
 }
@@ -218,6 +264,8 @@ void Calendar::resize(std::size_t buckets) {
         while (*end != nullptr) end = &(*end)->next;
     }
     buckets_.assign(buckets, Bucket{});
+    occupied_.assign(words_for(buckets), 0);
+    mask_ = buckets - 1;
     width_shift_ = static_cast<unsigned>(std::bit_width(width) - 1);
     queued_ = 0;
     earliest_ = nullptr;

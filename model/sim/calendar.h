@@ -65,8 +65,11 @@ class Calendar {
     /// Runs every event with time <= limit, including those scheduled meanwhile, then moves now()
     /// to limit. Returns how many ran.
     std::uint64_t run_until(Picoseconds limit);
+    /// Runs the earliest event if its time is <= limit; false if there is none. now() stays at the
+    /// last event.
+    bool run_next(Picoseconds limit);
     /// Runs the earliest event; false if none is pending.
-    bool run_one();
+    bool run_one() { return run_next(Picoseconds::max()); }
 
     /// Called whenever a newly scheduled event becomes the earliest (the kernel re-arms itself).
     void on_earlier(void (*callback)(void* self), void* self);
@@ -84,15 +87,19 @@ class Calendar {
     };
 
     Event* allocate();
+    void grow_pool();
     void release(Event* event);
     void insert(Event* event);
     Event* find_earliest();
-    void unlink_head(Bucket& bucket);
+    Event* search();
+    Event* first_of_year();
+    Event* first_of_all();
+    void unlink_head(std::size_t bucket);
     void run(Event* event);
     void resize(std::size_t buckets);
     std::int64_t sample_width() const;
     std::size_t bucket_of(Picoseconds time) const {
-        return static_cast<std::size_t>(time.value >> width_shift_) & (buckets_.size() - 1);
+        return static_cast<std::size_t>(time.value >> width_shift_) & mask_;
     }
 
     Picoseconds now_;
@@ -101,7 +108,9 @@ class Calendar {
     std::size_t live_ = 0;    // pending and not cancelled
     std::size_t queued_ = 0;  // in the buckets, cancelled ones included
     unsigned width_shift_ = 14;
+    std::size_t mask_;  // number of buckets - 1
     std::vector<Bucket> buckets_;
+    std::vector<std::uint64_t> occupied_;  // a bit for each bucket that holds an event
     Event* earliest_ = nullptr;  // cached head of its bucket, null if unknown
     Event* free_ = nullptr;
     std::vector<std::unique_ptr<Event[]>> blocks_;

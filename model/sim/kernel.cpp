@@ -18,8 +18,7 @@ Picoseconds from_sc_time(const sc_core::sc_time& time) {
 
 namespace {
 
-// Asked after each event of the calendar, as it may have notified somebody: sc_pending_activity()
-// and sc_time_to_pending_activity() would look at everything twice.
+// sc_pending_activity() and sc_time_to_pending_activity() would look at everything twice.
 Picoseconds next_systemc_activity() {
     const sc_core::sc_simcontext* const context = sc_core::sc_get_curr_simcontext();
     if (sc_core::sc_pending_activity_at_current_time(context)) {
@@ -52,11 +51,11 @@ void Kernel::arm() {
 
 void Kernel::activate() {
     active_ = true;
-    while (true) {
+    do {
+        systemc_called_ = false;
         const Picoseconds limit = std::min(horizon_, next_systemc_activity());
-        if (calendar_.next_time() > limit) break;
-        calendar_.run_one();
-    }
+        while (calendar_.run_next(limit) && !systemc_called_) {}
+    } while (systemc_called_);
     active_ = false;
     arm();
 }

@@ -34,6 +34,8 @@ class Timeline {
 };
 
 /// A pool of equal servers (DMA tags, command slots): each request takes the one free first.
+/// Ends mostly come in the order of the requests: a request costs as many steps as there are
+/// servers that are taken until later than it ends.
 class TimelinePool {
   public:
     explicit TimelinePool(std::size_t servers) : free_at_(servers) {
@@ -41,21 +43,28 @@ class TimelinePool {
     }
 
     /// First moment at or after `ready` at which a server is free.
-    Picoseconds available(Picoseconds ready) const { return std::max(ready, free_at_.front()); }
+    Picoseconds available(Picoseconds ready) const { return std::max(ready, free_at_[first_]); }
 
     /// Takes the server that is free first until `finish`, which must not lie before
     /// available(ready) of the same request.
     void occupy_until(Picoseconds finish) {
-        std::pop_heap(free_at_.begin(), free_at_.end(), later);
-        free_at_.back() = std::max(free_at_.back(), finish);
-        std::push_heap(free_at_.begin(), free_at_.end(), later);
+        const Picoseconds until = std::max(free_at_[first_], finish);
+        std::size_t place = first_;  // now the last one: who is free later moves there
+        first_ = first_ + 1 == free_at_.size() ? 0 : first_ + 1;
+        while (place != first_) {
+            const std::size_t before = (place == 0 ? free_at_.size() : place) - 1;
+            if (free_at_[before] <= until) break;
+            free_at_[place] = free_at_[before];
+            place = before;
+        }
+        free_at_[place] = until;
     }
     std::size_t servers() const { return free_at_.size(); }
     void reset() { std::fill(free_at_.begin(), free_at_.end(), Picoseconds{}); }
 
   private:
-    static bool later(Picoseconds a, Picoseconds b) { return a > b; }
-    std::vector<Picoseconds> free_at_;  // min-heap
+    std::vector<Picoseconds> free_at_;  // a ring in ascending order from first_ on
+    std::size_t first_ = 0;
 };
 
 }  // namespace cxsim::model

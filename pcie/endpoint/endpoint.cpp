@@ -2,6 +2,7 @@
 #include "pcie/endpoint/endpoint.h"
 
 #include "model/params/config_error.h"
+#include "model/sim/kernel.h"
 
 #include <algorithm>
 #include <array>
@@ -184,6 +185,7 @@ void Endpoint::deliver_message(const model::EventArguments& arguments) {
     }
     if (sink_ != nullptr) {
         sink_->interrupt(id, vector, {arguments.b, static_cast<std::uint32_t>(arguments.c)});
+        model::Kernel::systemc_called();
     }
 }
 

@@ -12,7 +12,8 @@ namespace cxsim::pcie {
 class InterruptSink {
   public:
     virtual ~InterruptSink() = default;
-    /// The message of `vector` has arrived; called from the calendar at that time.
+    /// The message of `vector` has arrived; called from the calendar at that time. May notify
+    /// SystemC events.
     virtual void interrupt(model::FunctionId function, unsigned vector,
                            const MsixMessage& message) = 0;
 };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pcie/host/memory_socket.h"
 
+#include "model/sim/kernel.h"
+
 namespace cxsim::pcie {
 
 using model::DmaStatus;
@@ -20,6 +22,7 @@ DmaStatus MemorySocket::transport(tlm::tlm_command command, model::FunctionId fu
     payload_.set_response_status(tlm::TLM_INCOMPLETE_RESPONSE);
     sc_core::sc_time delay = sc_core::SC_ZERO_TIME;
     target_->b_transport(payload_, delay);
+    model::Kernel::systemc_called();  // the target may be anybody's module
     switch (payload_.get_response_status()) {
         case tlm::TLM_OK_RESPONSE:
             return DmaStatus::ok;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/sim/kernel.h"
 
+#include <set>
 #include <vector>
 
 #include <catch2/catch_test_macros.hpp>
 
+#include "model/base/random.h"
 #include "model/sim/timeline.h"
 
 namespace cxsim::model {
@@ -40,6 +42,36 @@ TEST_CASE("calendar events and SystemC processes interleave in time order", "[ke
     const std::vector<std::int64_t> expected{0, 5, -10, 12, 17, -20, 25, -30, 33, -40};
     CHECK(log.seen == expected);
     CHECK(kernel.now() == picoseconds(40));
+}
+
+// A SystemC process that waits for what a calendar event notifies.
+struct Sleeper : sc_core::sc_module {
+    sc_core::sc_event alarm;
+    std::vector<std::int64_t>& log;
+    Sleeper(sc_core::sc_module_name name, std::vector<std::int64_t>& l) : sc_module(name), log(l) {
+        SC_HAS_PROCESS(Sleeper);
+        SC_METHOD(awake);
+        dont_initialize();
+        sensitive << alarm;
+    }
+    void awake() { log.push_back(-from_sc_time(sc_core::sc_time_stamp()).value); }
+    void set(const EventArguments& words) {
+        alarm.notify(to_sc_time(picoseconds(static_cast<std::int64_t>(words.a))));
+        Kernel::systemc_called();
+    }
+};
+
+TEST_CASE("what an event notifies runs before later events of the calendar", "[kernel]") {
+    Kernel kernel;
+    Log log{&kernel, {}};
+    Sleeper sleeper("sleeper", log.seen);
+    for (int t : {5, 15, 17, 25}) {
+        kernel.calendar().schedule<&Log::event>(picoseconds(t), &log);
+    }
+    kernel.calendar().schedule<&Sleeper::set>(picoseconds(5), &sleeper, {11});
+    kernel.run_until(picoseconds(40));
+    const std::vector<std::int64_t> expected{5, 15, -16, 17, 25};
+    CHECK(log.seen == expected);
 }
 
 TEST_CASE("run_until does not run past its end and can be continued", "[kernel]") {
@@ -78,6 +110,26 @@ TEST_CASE("a pool serves as many requests at once as it has servers", "[timeline
         const Picoseconds at = pool.available(picoseconds(ready));
         CHECK(at == picoseconds(start));
         pool.occupy_until(at + picoseconds(10));
+    }
+}
+
+TEST_CASE("a pool agrees with a sorted set of servers under random load", "[timeline]") {
+    RandomStream random(3, "pool");
+    for (const std::size_t servers : {1, 2, 3, 7, 64}) {
+        TimelinePool pool(servers);
+        std::multiset<Picoseconds> free;
+        for (std::size_t i = 0; i < servers; ++i) free.insert(Picoseconds{});
+        Picoseconds ready;
+        for (int i = 0; i < 2000; ++i) {
+            ready += picoseconds(static_cast<std::int64_t>(random.below(50)));
+            const Picoseconds at = pool.available(ready);
+            REQUIRE(at == std::max(ready, *free.begin()));
+            const Picoseconds until =
+                at + picoseconds(static_cast<std::int64_t>(random.below(1000)));
+            pool.occupy_until(until);
+            free.erase(free.begin());
+            free.insert(until);
+        }
     }
 }
 
