@@ -103,6 +103,7 @@ void Mac::link_state_changed(const LinkState& state) {
     }
     state_ = state;
     if (same_mode) return;
+    frame_times_ = {};
     drop_queues();
     announce_global_ = told_global_ = false;
     announce_ = told_ = held_ = 0;
@@ -177,9 +178,14 @@ void Mac::transmit(Picoseconds ready, FramePtr frame) {
     CX_ASSERT(frame->priority < kPriorities, "a priority is 0 to 7");
     const unsigned priority = frame->priority;
     Queue& queue = queues_[priority];
+    const Picoseconds now = calendar_.now();
+    const bool behind_others = !queue.frames.empty();
     queue.bytes += wire_bytes_of(frame->size());
     waiting_ = static_cast<std::uint8_t>(waiting_ | 1U << priority);
-    queue.frames.push(std::max(ready, calendar_.now()), std::move(frame));
+    queue.frames.push(std::max(ready, now), std::move(frame));
+    // Then the next start is known and stays what it is, unless a pause ends in between.
+    const bool known = serve_at_ > now && serve_at_ != Picoseconds::max();
+    if (behind_others && known && pause_end_at_ == Picoseconds::max()) return;
     schedule_serve();
 }
 
@@ -288,12 +294,20 @@ void Mac::start_frame(FramePtr frame) {
             frame->synthetic += padding;
         }
     }
-    const model::BitsPerSecond rate = state_.mode->rate;
+    const FrameTimes& times = frame_times(size);
     const Picoseconds now = calendar_.now();
     const Picoseconds first_bit = now + config_.mac_latency;
-    wire_free_ = now + rate.time_for({wire_bytes_of(size)});
-    line_->send(first_bit, first_bit + rate.time_for({kPreambleBytes + octets_of(size)}),
-                std::move(frame));
+    wire_free_ = now + times.whole;
+    line_->send(first_bit, first_bit + times.last_bit, std::move(frame));
+}
+
+const Mac::FrameTimes& Mac::frame_times(std::uint32_t size) {
+    if (frame_times_.size != size) {
+        const model::BitsPerSecond rate = state_.mode->rate;
+        frame_times_ = {size, rate.time_for({wire_bytes_of(size)}),
+                        rate.time_for({kPreambleBytes + octets_of(size)})};
+    }
+    return frame_times_;
 }
 
 void Mac::count_sent(const Frame& frame, bool control) {

@@ -136,6 +136,14 @@ class Mac final : public model::WirePort, public model::PortControl, public Link
     void pause_ended(const model::EventArguments& arguments);
     model::Picoseconds next_start() const;
     void start_frame(model::FramePtr frame);
+    /// Of a frame of `size` bytes at the rate of the moment. Frames of one size follow each other:
+    /// the divisions are made for the first.
+    struct FrameTimes {
+        std::uint32_t size = ~std::uint32_t{0};
+        model::Picoseconds whole;     ///< what it takes of the wire
+        model::Picoseconds last_bit;  ///< from its first bit on
+    };
+    const FrameTimes& frame_times(std::uint32_t size);
     void drop_queues();
     void count_sent(const model::Frame& frame, bool control);
 
@@ -180,6 +188,7 @@ class Mac final : public model::WirePort, public model::PortControl, public Link
     std::array<Queue, kPriorities> queues_;
     std::uint8_t waiting_ = 0;  ///< priorities whose queue holds a frame
     model::Picoseconds wire_free_;
+    FrameTimes frame_times_;  ///< of the last frame sent
     bool serving_ = false;  ///< the wire is being given to a frame
     model::EventHandle serve_event_;
     model::Picoseconds serve_at_ = model::Picoseconds::max();
