@@ -19,10 +19,11 @@ std::uint32_t credit_units(std::uint64_t bytes) {
     return static_cast<std::uint32_t>((bytes + kCreditBytes - 1) / kCreditBytes);
 }
 
-/// Bytes from `address` to the next multiple of `boundary`, at most `left`. Splitting at natural
-/// boundaries also keeps every request inside 4 KiB, as the specification demands (2.2.7).
+/// Bytes from `address` to the next multiple of `boundary`, a power of two, at most `left`.
+/// Splitting at natural boundaries also keeps every request inside 4 KiB, as the specification
+/// demands (2.2.7).
 std::uint64_t part_before(std::uint64_t address, std::uint64_t boundary, std::uint64_t left) {
-    return std::min(left, boundary - address % boundary);
+    return std::min(left, boundary - (address & (boundary - 1)));
 }
 
 }  // namespace
@@ -85,11 +86,12 @@ Picoseconds DmaEngine::read_request(Picoseconds ready, HostAddress address, std:
 
     const std::uint64_t boundary = host_.profile().read_completion_boundary;
     const std::uint64_t most = host_.profile().rcb_chunks ? boundary : max_payload;
+    const std::uint64_t whole = ~(boundary - 1);  // 64 or 128: a power of two
     Picoseconds arrived = first;
     for (std::uint64_t done = 0; done < bytes;) {
         // Each completion but the last ends at a boundary; the first may be short (2.3.1.1).
         const std::uint64_t at = address.value + done;
-        std::uint64_t end = (at + most) / boundary * boundary;
+        std::uint64_t end = (at + most) & whole;
         if (end <= at) end = at + most;
         const std::uint64_t part = std::min(bytes - done, end - at);
         done += part;

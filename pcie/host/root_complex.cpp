@@ -10,8 +10,24 @@ namespace cxsim::pcie {
 using model::HostAddress;
 using model::Picoseconds;
 
+namespace {
+
+constexpr std::uint64_t kLargestTlp = 4096;
+
+std::vector<Picoseconds> times_at(model::BitsPerSecond rate) {
+    std::vector<Picoseconds> times;
+    times.reserve(kLargestTlp + 1);
+    for (std::uint64_t bytes = 0; bytes <= kLargestTlp; ++bytes) {
+        times.push_back(rate.time_for({bytes}));
+    }
+    return times;
+}
+
+}  // namespace
+
 RootComplex::RootComplex(const HostProfile& profile)
     : profile_(profile),
+      transfer_times_(times_at(profile.bandwidth)),
       iotlb_(profile.iommu ? profile.iotlb_entries : 0),
       walkers_(std::max<std::size_t>(profile.iommu_walkers, 1)) {}
 
@@ -55,6 +71,7 @@ Picoseconds RootComplex::translate(Picoseconds arrival, HostAddress address) {
 
 Picoseconds RootComplex::behind_writes(Picoseconds arrival, HostAddress address,
                                        std::uint64_t bytes) {
+    if (last_visible_ <= arrival) return arrival;
     Picoseconds start = arrival;
     for (const RecentWrite& write : recent_) {
         if (write.start < address.value + bytes && address.value < write.end) {
@@ -82,6 +99,7 @@ RootComplex::Written RootComplex::write(Picoseconds arrival, HostAddress address
     const auto slot = write_port_.reserve(translated, transfer_time(bytes));
     Picoseconds visible = slot.end + profile_.write_visible;
     if (placement_of(address).remote_socket) visible += profile_.remote_extra;
+    last_visible_ = std::max(last_visible_, visible);
     recent_[next_recent_] = {address.value, address.value + bytes, visible};
     next_recent_ = (next_recent_ + 1) % recent_.size();
     return {slot.end, visible};

@@ -44,9 +44,8 @@ class RootComplex {
     };
     Written write(model::Picoseconds arrival, model::HostAddress address, std::uint64_t bytes);
 
-    model::Picoseconds transfer_time(std::uint64_t bytes) const {
-        return profile_.bandwidth.time_for({bytes});
-    }
+    /// Of up to 4 KiB.
+    model::Picoseconds transfer_time(std::uint64_t bytes) const { return transfer_times_[bytes]; }
     const HostProfile& profile() const { return profile_; }
     const RootComplexStatistics& statistics() const { return statistics_; }
 
@@ -73,6 +72,7 @@ class RootComplex {
     };
 
     HostProfile profile_;
+    std::vector<model::Picoseconds> transfer_times_;  // by bytes: asked for by each TLP
     Placement default_placement_;
     std::vector<Range> ranges_;  // ascending
     GapTimeline read_port_;
@@ -84,6 +84,7 @@ class RootComplex {
     // ones are visible by then.
     std::array<RecentWrite, 16> recent_{};
     std::size_t next_recent_ = 0;
+    model::Picoseconds last_visible_;  // of all writes so far
     RootComplexStatistics statistics_;
 };
 

@@ -30,10 +30,10 @@ class GapTimeline {
         model::Picoseconds start = std::max(ready, floor_);
         // From the end: the usual request goes behind everything that is reserved.
         std::size_t at = count_;
-        while (at > 0 && busy_[at - 1].end > start) --at;
+        while (at > 0 && busy(at - 1).end > start) --at;
         // `at`: first interval that ends after start.
-        while (at < count_ && busy_[at].start < start + work) {
-            start = std::max(start, busy_[at].end);
+        while (at < count_ && busy(at).start < start + work) {
+            start = std::max(start, busy(at).end);
             ++at;
         }
         insert(at, {start, start + work});
@@ -45,41 +45,40 @@ class GapTimeline {
     void reset() { *this = GapTimeline(min_gap_); }
 
   private:
-    static constexpr std::size_t kIntervals = 64;
+    static constexpr std::size_t kIntervals = 64;  // a power of two
 
+    Slot& busy(std::size_t index) { return ring_[(first_ + index) & (kIntervals - 1)]; }
     bool joins(const Slot& a, const Slot& b) const { return b.start - a.end <= min_gap_; }
 
-    /// Puts `slot` before busy_[at]; it overlaps neither neighbour.
+    /// Puts `slot` before busy(at); it overlaps neither neighbour.
     void insert(std::size_t at, Slot slot) {
-        const bool left = at > 0 && joins(busy_[at - 1], slot);
-        const bool right = at < count_ && joins(slot, busy_[at]);
+        const bool left = at > 0 && joins(busy(at - 1), slot);
+        const bool right = at < count_ && joins(slot, busy(at));
         if (left && right) {
-            busy_[at - 1].end = busy_[at].end;
-            std::move(busy_.begin() + at + 1, busy_.begin() + count_, busy_.begin() + at);
-            --count_;
+            busy(at - 1).end = busy(at).end;
+            for (--count_; at < count_; ++at) busy(at) = busy(at + 1);
         } else if (left) {
-            busy_[at - 1].end = slot.end;
+            busy(at - 1).end = slot.end;
         } else if (right) {
-            busy_[at].start = slot.start;
+            busy(at).start = slot.start;
         } else {
             if (count_ == kIntervals) {
                 if (at == 0) {  // older than all that is remembered: it closes the past
                     floor_ = std::max(floor_, slot.end);
                     return;
                 }
-                floor_ = busy_[0].end;
-                std::move(busy_.begin() + 1, busy_.begin() + count_, busy_.begin());
+                floor_ = busy(0).end;
+                ++first_;
                 --count_;
                 --at;
             }
-            std::move_backward(busy_.begin() + at, busy_.begin() + count_,
-                               busy_.begin() + count_ + 1);
-            busy_[at] = slot;
-            ++count_;
+            for (std::size_t i = count_++; i > at; --i) busy(i) = busy(i - 1);
+            busy(at) = slot;
         }
     }
 
-    std::array<Slot, kIntervals> busy_{};
+    std::array<Slot, kIntervals> ring_{};  // in the order of time from first_ on
+    std::size_t first_ = 0;
     std::size_t count_ = 0;
     model::Picoseconds floor_;
     model::Picoseconds min_gap_;

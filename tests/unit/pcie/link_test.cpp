@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pcie/link/link.h"
 
+#include "model/base/random.h"
 #include "pcie/link/credit_window.h"
 #include "pcie/link/gap_timeline.h"
 
@@ -85,6 +86,62 @@ TEST_CASE("reservations never overlap, whatever their order", "[link]") {
               [](const auto& a, const auto& b) { return a.start < b.start; });
     for (std::size_t i = 1; i < slots.size(); ++i) {
         REQUIRE(slots[i - 1].end <= slots[i].start);
+    }
+}
+
+// The rules as they are told, without a thought for time: all intervals are looked at, in order.
+struct PlainTimeline {
+    Picoseconds min_gap;
+    Picoseconds floor;
+    std::vector<GapTimeline::Slot> busy;
+
+    GapTimeline::Slot reserve(Picoseconds ready, Picoseconds work) {
+        Picoseconds start = std::max(ready, floor);
+        for (const GapTimeline::Slot& each : busy) {
+            if (each.end > start && each.start < start + work) start = each.end;
+        }
+        const GapTimeline::Slot slot{start, start + work};
+        const auto place = std::find_if(busy.begin(), busy.end(), [&](const auto& each) {
+            return each.start >= slot.end;
+        });
+        busy.insert(place, slot);
+        for (std::size_t i = 1; i < busy.size();) {
+            if (busy[i].start - busy[i - 1].end > min_gap) {
+                ++i;
+                continue;
+            }
+            busy[i - 1].end = busy[i].end;
+            busy.erase(busy.begin() + static_cast<std::ptrdiff_t>(i));
+        }
+        if (busy.size() > 64) {
+            floor = busy.front().end;
+            busy.erase(busy.begin());
+        }
+        return slot;
+    }
+};
+
+TEST_CASE("a timeline agrees with a plain list of intervals under random load", "[link]") {
+    for (const int spread : {100, 3'000, 100'000}) {
+        for (const int gap : {0, 7}) {
+            model::RandomStream random(static_cast<std::uint64_t>(spread + gap), "timeline");
+            GapTimeline lane(picoseconds(gap));
+            PlainTimeline plain{picoseconds(gap), {}, {}};
+            Picoseconds now;
+            for (int i = 0; i < 5'000; ++i) {
+                now += picoseconds(static_cast<std::int64_t>(random.below(40)));
+                const Picoseconds ready =
+                    now + picoseconds(static_cast<std::int64_t>(
+                              random.below(static_cast<std::uint64_t>(spread))));
+                const Picoseconds work =
+                    picoseconds(1 + static_cast<std::int64_t>(random.below(30)));
+                const GapTimeline::Slot expected = plain.reserve(ready, work);
+                const GapTimeline::Slot slot = lane.reserve(ready, work);
+                REQUIRE(slot.start == expected.start);
+                REQUIRE(slot.end == expected.end);
+                REQUIRE(lane.intervals() == plain.busy.size());
+            }
+        }
     }
 }
 
