@@ -2,6 +2,7 @@
 #include "eth/nic/transmitter.h"
 
 #include "eth/nic/receiver.h"
+#include "model/base/copy_bytes.h"
 #include "model/queues/wqe.h"
 
 #include <algorithm>
@@ -53,7 +54,7 @@ bool Transmitter::gather(Cursor& cursor, Picoseconds at, std::span<std::byte> in
         if (piece.in_wqe) {
             const auto from = cursor.request.wqe.subspan(
                 piece.wqe_offset + static_cast<std::size_t>(cursor.used), n);
-            std::ranges::copy(from, part.begin());
+            model::copy_bytes(from, part.data());
         } else if (piece.zeros) {
             std::ranges::fill(part, std::byte{0});
         } else {
@@ -107,7 +108,7 @@ WqeStatus Transmitter::send_whole(Picoseconds at, const model::SendRequest& requ
     }
     model::FramePtr frame = pipeline_.frames.make(static_cast<std::uint32_t>(bytes));
     const auto into = frame->bytes();
-    std::ranges::copy(request.headers, into.begin());
+    model::copy_bytes(request.headers, into.data());
     Cursor cursor{request};
     if (!gather(cursor, at, into.subspan(request.headers.size()), finish)) {
         ++counters_.gather_failures;

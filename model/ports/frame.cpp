@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "model/base/assert.h"
+#include "model/base/copy_bytes.h"
 
 namespace cxsim::model {
 
@@ -63,7 +64,7 @@ FramePtr FramePool::make(std::uint32_t stored) {
 
 FramePtr FramePool::copy(const Frame& frame) {
     FramePtr twin = make(frame.stored());
-    std::ranges::copy(frame.bytes(), twin->bytes().begin());
+    copy_bytes(frame.bytes(), twin->bytes().data());
     twin->synthetic = frame.synthetic;
     twin->damaged = frame.damaged;
     twin->priority = frame.priority;

@@ -3,6 +3,7 @@
 // only the title and arrays of eight mini completions are written.
 #include "model/queues/completion_queues.h"
 
+#include "model/base/copy_bytes.h"
 #include "prm/layouts.h"
 
 #include <algorithm>
@@ -30,7 +31,7 @@ using Mpwrq = prm::cqe64_mpwrq;
 // What mini completions carry or the driver derives is taken out; the rest must be equal.
 Entry common_part(std::span<const std::byte, 64> cqe) {
     Entry entry;
-    std::ranges::copy(cqe, entry.begin());
+    copy_bytes(cqe, entry.data());
     const prm::View<prm::cqe64> view(entry);
     view.set<prm::cqe64::rss_hash_result>(0U);
     view.set<prm::cqe64::rss_hash_type_l4>(0U);
@@ -85,7 +86,7 @@ bool CompletionQueues::collect(Cq& cq, Picoseconds at, std::span<const std::byte
         cq.compression->flush = state_.calendar().schedule<&CompletionQueues::window_closed>(
             at + kWindow, this, {cq.id.number, state_.tag(cq.tag)});
     }
-    std::ranges::copy(cqe, waiting.emplace_back().begin());
+    copy_bytes(cqe, waiting.emplace_back().data());
     return waiting.size() < kMaxBlock || flush(cq, at);
 }
 

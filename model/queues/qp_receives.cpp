@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/queues/qp_receives.h"
 
+#include "model/base/copy_bytes.h"
 #include "model/queues/qp_counters.h"
 #include "model/queues/wqe.h"
 
@@ -184,7 +185,7 @@ void QpReceives::done(Qp& qp, Picoseconds at, const ReceiveDone& done) {
     }
     ++state_.counters.receives_completed;
     Cqe cqe{};
-    std::ranges::copy(done.cqe, cqe.begin());
+    copy_bytes(done.cqe, cqe.data());
     const prm::View<prm::cqe64> view(cqe);
     view.set<prm::cqe64::srqn>(user_of(qp, done.shared_number));
     view.set<prm::cqe64::wqe_counter>(done.wqe_index);

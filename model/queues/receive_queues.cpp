@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/queues/receive_queues.h"
 
+#include "model/base/copy_bytes.h"
+
 #include <algorithm>
 
 namespace cxsim::model {
@@ -191,7 +193,7 @@ ReceiveOutcome ReceiveQueues::receive(Rq& rq, Picoseconds at, const ReceiveReque
     counters.received_bytes += bytes;
 
     Cqe cqe{};
-    std::ranges::copy(request.cqe, cqe.begin());
+    copy_bytes(request.cqe, cqe.data());
     const prm::View<prm::cqe64> view(cqe);
     if (buffers.striding) {
         view.set<prm::cqe64::mpwrq, prm::cqe64_mpwrq::consumed_strides>(strides);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/queues/uar_pages.h"
 
+#include "model/base/copy_bytes.h"
 #include "prm/layouts.h"
 
 #include <algorithm>
@@ -132,7 +133,7 @@ void UarPages::blue_flame(Picoseconds arrival, Uar& uar, std::uint32_t offset,
         uar.latches->piecewise = true;
     }
     const bool had_doorbell = (buffer.filled & kDoorbellDwords) == kDoorbellDwords;
-    std::ranges::copy(data, buffer.data.begin() + start);
+    copy_bytes(data, buffer.data.data() + start);
     for (std::uint32_t dword = start / 4; dword < (start + data.size()) / 4; ++dword) {
         buffer.filled |= std::uint64_t{1} << dword;
     }

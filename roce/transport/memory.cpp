@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "roce/transport/memory.h"
 
+#include "model/base/copy_bytes.h"
+
 #include <algorithm>
 
 namespace cxsim::roce {
@@ -52,9 +54,9 @@ DmaResult gather(model::HostBus& host, model::FunctionId function, Picoseconds a
                     std::size_t n) -> DmaResult {
                     const auto part = into.subspan(done, n);
                     if (piece.in_wqe) {
-                        std::ranges::copy(
+                        model::copy_bytes(
                             wqe.subspan(piece.wqe_offset + static_cast<std::size_t>(used), n),
-                            part.begin());
+                            part.data());
                         return {DmaStatus::ok, at};
                     }
                     if (piece.zeros) {

@@ -2,6 +2,7 @@
 // What the packet driver asks of the card before packets flow: domains, queues, hashing, rules.
 #include "scenarios/driver/packet_driver.h"
 
+#include "model/base/copy_bytes.h"
 #include "model/base/endian.h"
 #include "model/prm/register_id.h"
 #include "model/queues/wqe.h"
@@ -358,7 +359,7 @@ void PacketDriver::fill_send_ring(SendQueue& queue, unsigned index) {
                 head.set<prm::wqe_inline_seg::is_inline>(1U);
                 head.set<prm::wqe_inline_seg::byte_count>(options_.frame_bytes - skip);
                 at += prm::wqe_inline_seg::kBytes;
-                std::ranges::copy(contents[flow].subspan(skip), wqe.subspan(at).begin());
+                model::copy_bytes(contents[flow].subspan(skip), wqe.subspan(at).data());
                 at = (at + options_.frame_bytes - skip + 15) / 16 * 16;
             } else {
                 const View<prm::wqe_data_seg> data(wqe.subspan(at));
