@@ -168,13 +168,18 @@ def test_a_guest_whose_agent_is_silent_is_asked_by_sysrq(boot):
     assert "sysrq: Show Blocked State" in report
 
 
+def heed_interrupts():
+    """What a shell starts in the background ignores SIGINT, and so do its children."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.parametrize("number, status", [(signal.SIGINT, 130), (signal.SIGTERM, 143),
                                             (signal.SIGHUP, 129), (signal.SIGKILL, -9)])
 def test_nothing_is_left_running_after_a_signal(parts, number, status):
     parts(FAST)
     with subprocess.Popen([GUEST, "--nics", "0", "--kernel", FAST, "--guests", "2", "--exec",
                            "echo begun; sleep 1000"], stdout=subprocess.PIPE,
-                          stderr=subprocess.DEVNULL, text=True) as process:
+                          stderr=subprocess.DEVNULL, text=True, preexec_fn=heed_interrupts) as process:
         assert "begun" in process.stdout.readline()
         assert "begun" in process.stdout.readline()
         children = children_of(process.pid)
