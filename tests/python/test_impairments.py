@@ -20,7 +20,7 @@ def tearDownModule():
 
 def sum_of(name):
     return sum(value for path, value in bed.statistics().items()
-               if path.rsplit("/", 1)[-1].rsplit(".", 1)[-1].startswith(name))
+               if path.rsplit(".", 1)[-1].startswith(name))
 
 
 class Impairments(unittest.TestCase):
