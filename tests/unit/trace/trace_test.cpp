@@ -29,22 +29,23 @@ namespace {
 std::uint64_t g_allocations = 0;
 }
 
-// NOLINTBEGIN: counts allocations of this test program.
-void* operator new(std::size_t size) {
+// NOLINTBEGIN: counts allocations of this test program. Not inlined: the compiler would take the
+// pair of a new that it sees and a free that it sees for a mistake.
+[[gnu::noinline]] void* operator new(std::size_t size) {
     ++g_allocations;
     void* memory = std::malloc(size);
     if (memory == nullptr) throw std::bad_alloc();
     return memory;
 }
 // std::stable_sort asks for its buffer this way and gives it back to the plain delete.
-void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+[[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
     ++g_allocations;
     return std::malloc(size);
 }
-void operator delete(void* memory) noexcept {
+[[gnu::noinline]] void operator delete(void* memory) noexcept {
     std::free(memory);
 }
-void operator delete(void* memory, std::size_t) noexcept {
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept {
     std::free(memory);
 }
 // NOLINTEND
