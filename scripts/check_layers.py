@@ -24,7 +24,7 @@ ALLOWED = {
     "model/stats": MODEL_LOW,
     "model/trace": PRM + ["model/params", "model/stats", "model/sim"],
     "model/ports": MODEL_LOW,
-    "model/memory": PRM + ["model/ports"],
+    "model/memory": PRM + ["model/ports", "model/sim", "model/stats"],
     "model/resources": PRM + ["model/ports", "model/sim", "model/memory"],
     "model/queues": PRM + ["model/ports", "model/sim", "model/memory", "model/resources",
                            "model/stats", "model/trace"],
