@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "eth/offloads/headers.h"
+#include "model/memory/context_caches.h"
 #include "model/ports/frame.h"
 #include "model/ports/host_bus.h"
 #include "model/ports/vport_traffic.h"
@@ -42,6 +43,7 @@ struct Pipeline {
     model::FramePool& frames;
     model::WirePort& port;
     PipelineOptions options;
+    model::ContextCaches* caches = nullptr;  ///< null: keys and translations are at hand
 };
 
 /// Ports that the driver registered for VXLAN, as the parser wants them.

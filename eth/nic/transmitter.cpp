@@ -58,8 +58,12 @@ bool Transmitter::gather(Cursor& cursor, Picoseconds at, std::span<std::byte> in
         } else if (piece.zeros) {
             std::ranges::fill(part, std::byte{0});
         } else {
+            const Picoseconds start =
+                pipeline_.caches == nullptr
+                    ? at
+                    : pipeline_.caches->memory(piece.origin, cursor.used, n, at);
             const model::DmaResult read = pipeline_.host.read(
-                pipeline_.function, at, piece.address + cursor.used, part);
+                pipeline_.function, start, piece.address + cursor.used, part);
             if (!read.ok()) return false;
             finish = std::max(finish, read.finish);
         }

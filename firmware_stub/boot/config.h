@@ -10,6 +10,7 @@
 #include "firmware_stub/boot/page_supply.h"
 #include "firmware_stub/mailbox/cost.h"
 #include "firmware_stub/registers/port.h"
+#include "model/memory/context_caches.h"
 #include "model/params/capabilities.h"
 #include "model/queues/queue_context.h"
 #include "model/resources/resources.h"
@@ -47,6 +48,10 @@ struct FirmwareConfig {
     model::Picoseconds initialisation_time;  ///< reset until the initializing bit clears
     model::Picoseconds health_period;        ///< one count of the health counter
     PageParameters pages;
+
+    /// What a function has at hand of its contexts; without entries all of them.
+    model::ContextCacheConfig context_caches{.entries = {}};
+    model::stats::Group* statistics = nullptr;  ///< where functions count; outlives the firmware
 
     PortConfig port;
 };

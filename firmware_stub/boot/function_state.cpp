@@ -2,8 +2,30 @@
 #include "firmware_stub/boot/function_state.h"
 
 #include <algorithm>
+#include <utility>
+
+#include <string>
 
 namespace cxsim::firmware_stub {
+namespace {
+
+using model::ContextKind;
+using model::ObjectKind;
+
+model::ContextCacheConfig with_context_sizes(model::ContextCacheConfig config) {
+    constexpr std::pair<ContextKind, ObjectKind> kKinds[] = {{ContextKind::qp, ObjectKind::qp},
+                                                             {ContextKind::sq, ObjectKind::sq},
+                                                             {ContextKind::rq, ObjectKind::rq},
+                                                             {ContextKind::cq, ObjectKind::cq},
+                                                             {ContextKind::mkey, ObjectKind::mkey}};
+    for (const auto& [context, object] : kKinds) {
+        config.bytes[static_cast<std::size_t>(context)] =
+            static_cast<std::uint32_t>(model::context_bytes(object).value);
+    }
+    return config;
+}
+
+}  // namespace
 
 FunctionState::FunctionState(model::FunctionId id, const FirmwareConfig& config,
                              model::HostBus& host, model::Calendar& calendar,
@@ -12,12 +34,20 @@ FunctionState::FunctionState(model::FunctionId id, const FirmwareConfig& config,
       config_(config),
       resources_(config.limits),
       steering_(resources_),
-      queues_(model::QueueContext{id, resources_, host, calendar, config.queue_timing,
-                                  kSpecialKeys}),
       pages_(config.pages),
+      queues_(model::QueueContext{id, resources_, host, calendar, config.queue_timing, kSpecialKeys,
+                                  make_caches(host)}),
       commands_(id, host, calendar, executor, config.command_processors) {
     restore_capabilities();
     reset_vport();
+}
+
+model::ContextCaches* FunctionState::make_caches(model::HostBus& host) {
+    if (config_.context_caches.entries.front() == 0) return nullptr;
+    caches_.emplace(id_, host, pages_, with_context_sizes(config_.context_caches),
+                    config_.statistics != nullptr ? *config_.statistics : own_statistics_,
+                    id_.value == 0 ? "icm" : "icm" + std::to_string(id_.value));
+    return &*caches_;
 }
 
 void FunctionState::restore_capabilities() {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -73,6 +74,8 @@ class FunctionState {
     model::QueueEngines& queues() { return queues_; }
     model::Steering& steering() { return steering_; }
     PageSupply& pages() { return pages_; }
+    /// Null: all contexts are at hand.
+    model::ContextCaches* caches() { return caches_ ? &*caches_ : nullptr; }
     CommandQueue& commands() { return commands_; }
     Vport& vport() { return vport_; }
 
@@ -110,6 +113,7 @@ class FunctionState {
     std::uint8_t reset_on_lan = 0;
 
   private:
+    model::ContextCaches* make_caches(model::HostBus& host);
     void reset_vport();
 
     model::FunctionId id_;
@@ -118,8 +122,10 @@ class FunctionState {
     std::map<std::uint16_t, std::vector<std::byte>> capabilities_;
     model::Resources resources_;
     model::Steering steering_;
-    model::QueueEngines queues_;
     PageSupply pages_;
+    model::stats::Group own_statistics_{"function"};
+    std::optional<model::ContextCaches> caches_;
+    model::QueueEngines queues_;
     CommandQueue commands_;
     Vport vport_;
 };

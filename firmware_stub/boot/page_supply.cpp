@@ -28,6 +28,22 @@ std::vector<std::uint64_t> PageSupply::take(std::uint32_t count) {
     return back;
 }
 
+std::optional<model::HostAddress> PageSupply::context_address(model::ContextKind kind,
+                                                              std::uint32_t owner,
+                                                              std::uint32_t index,
+                                                              std::uint32_t bytes) const {
+    // Apart, so that kinds and the lists of different keys do not begin in the same page.
+    constexpr std::uint64_t kKindApart = 0x9e3779b1;
+    constexpr std::uint64_t kListApart = 0x10001;
+    if (pages_.empty()) return std::nullopt;
+    const bool list = kind == model::ContextKind::translation;
+    const std::uint64_t number = list ? owner * kListApart + index : owner;
+    const std::uint64_t offset = number * bytes;
+    const std::uint64_t page =
+        static_cast<std::uint64_t>(kind) * kKindApart + offset / kFirmwarePageBytes;
+    return model::HostAddress{pages_[page % pages_.size()] + offset % kFirmwarePageBytes};
+}
+
 void PageSupply::set_use(std::uint32_t working_pages, model::Bytes contexts) {
     working_ = working_pages;
     contexts_ = contexts;

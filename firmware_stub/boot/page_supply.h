@@ -4,11 +4,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <unordered_set>
 #include <vector>
 
 #include "model/base/units.h"
+#include "model/memory/context_caches.h"
 
 namespace cxsim::firmware_stub {
 
@@ -22,7 +24,7 @@ struct PageParameters {
     std::uint32_t high_water = 0;  ///< more free pages: offer the surplus back by event
 };
 
-class PageSupply {
+class PageSupply : public model::ContextMemory {
   public:
     explicit PageSupply(const PageParameters& parameters) : parameters_(parameters) {}
 
@@ -32,6 +34,11 @@ class PageSupply {
     GiveError give(std::span<const std::uint64_t> addresses);
     /// Hands back up to `count` pages that hold nothing, the latest given first.
     std::vector<std::uint64_t> take(std::uint32_t count);
+
+    /// Contexts of a kind lie one behind the other, page after page of those held.
+    std::optional<model::HostAddress> context_address(model::ContextKind kind, std::uint32_t owner,
+                                                      std::uint32_t index,
+                                                      std::uint32_t bytes) const override;
 
     /// What the firmware keeps in pages now: `working_pages` of its own plus contexts.
     void set_use(std::uint32_t working_pages, model::Bytes contexts);

@@ -117,6 +117,7 @@ Reply create_cq(CommandContext& context, ConstView<prm::create_cq_in> in,
     // The page is not held: verbs free it before a CQ that the program left behind. Such a CQ can
     // no longer be armed.
     resources.hold(*cq, {ObjectKind::eq, eqn});
+    context.function.queues().context_written(cq->id);
     out.set<prm::create_cq_out::cqn>(cq->id.number);
     return accept();
 }

@@ -129,6 +129,7 @@ Reply create_mkey(CommandContext& context, ConstView<prm::create_mkey_in> in,
     mkey->translations.assign(entries.begin(), entries.end());
     const auto pd = wanted.get<mkc::pd>();
     if (resources.pds.find(pd) != nullptr) resources.hold(*mkey, {ObjectKind::pd, pd});
+    function.queues().context_written(mkey->id);
     out.set<prm::create_mkey_out::mkey_index>(mkey->id.number);
     return accept();
 }

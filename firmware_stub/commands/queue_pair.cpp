@@ -248,6 +248,7 @@ Reply create_qp(CommandContext& context, ConstView<prm::create_qp_in> in,
     qp->sq.doorbell_record = {wanted.get<qpc::dbr_addr>()};
     qp->rq.doorbell_record = qp->sq.doorbell_record;
     for (const ObjectId id : used.objects) resources.hold(*qp, id);
+    context.function.queues().context_written(qp->id);
     out.set<prm::create_qp_out::qpn>(qp->id.number);
     return accept();
 }

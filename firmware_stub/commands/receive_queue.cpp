@@ -122,6 +122,7 @@ Reply create_rq(CommandContext& context, ConstView<prm::create_rq_in> in,
     } else {
         hold_if_named(function, *rq, ObjectKind::pd, queue_context.get<prm::wq::pd>());
     }
+    function.queues().context_written(rq->id);
     out.set<prm::create_rq_out::rqn>(rq->id.number);
     return accept();
 }

@@ -144,6 +144,7 @@ Reply create_sq(CommandContext& context, ConstView<prm::create_sq_in> in,
     sq->cqn = wanted.get<sqc::cqn>();
     store_context(*sq, wanted.bytes());
     hold_references(function, *sq, wanted);
+    function.queues().context_written(sq->id);
     out.set<prm::create_sq_out::sqn>(sq->id.number);
     return accept();
 }

@@ -20,6 +20,11 @@ void FirmwareTiming::check(const std::string& file) const {
     require(pages_low_water() < pages_high_water(), pages_low_water, "below pages.high_water");
     require(init_pages() <= pages_high_water(), init_pages,
             "at most pages.high_water, or pages go back at once");
+    for (const auto* size :
+         {&icm_queue_contexts, &icm_cq_contexts, &icm_mkeys, &icm_translations}) {
+        require((*size)() >= 1 && (*size)() <= 1U << 20, *size, "1 to 1048576");
+    }
+    require(icm_reads() >= 1 && icm_reads() <= 1024, icm_reads, "1 to 1024");
     require(dma_tags() >= 1 && dma_tags() <= 1024, dma_tags, "1 to 1024");
     require(dma_completion_buffer() >= Bytes{4096}, dma_completion_buffer,
             "at least the largest read request, 4KiB");

@@ -58,6 +58,16 @@ struct FirmwareTiming : ParameterGroup {
     Parameter<std::uint32_t> pages_high_water{*this, "pages.high_water",
                                               "more free pages make the card offer some back"};
 
+    Parameter<std::uint32_t> icm_queue_contexts{*this, "icm.queue_contexts",
+                                                "contexts of QPs, SQs and RQs at hand on the card"};
+    Parameter<std::uint32_t> icm_cq_contexts{*this, "icm.cq_contexts",
+                                             "contexts of CQs at hand on the card"};
+    Parameter<std::uint32_t> icm_mkeys{*this, "icm.mkeys", "memory keys at hand on the card"};
+    Parameter<std::uint32_t> icm_translations{*this, "icm.translations",
+                                              "pages of memory keys at hand on the card"};
+    Parameter<std::uint32_t> icm_reads{*this, "icm.reads",
+                                       "reads of contexts under way at once, at most"};
+
     Parameter<Picoseconds> doorbell{*this, "queue.doorbell",
                                     "UAR write seen until the queue is worked on"};
     Parameter<Picoseconds> wqe_execute{*this, "queue.wqe_execute",

@@ -40,6 +40,7 @@ bool CompletionQueues::push(Cq& cq, Picoseconds at, std::span<std::byte, 64> cqe
         ++state_.counters.cqes_dropped;
         return false;
     }
+    at = state_.context_of(ContextKind::cq, cq.id.number, at);
     const auto waiting =
         cq.compression == nullptr ? 0U
                                   : static_cast<std::uint32_t>(cq.compression->waiting.size());

@@ -2,6 +2,7 @@
 // What the parts of the queue engines share inside this folder.
 #pragma once
 
+#include "model/memory/context_caches.h"
 #include "model/queues/queue_context.h"
 #include "model/queues/queue_counters.h"
 #include "model/queues/queue_ports.h"
@@ -25,6 +26,21 @@ struct EngineState {
     QueueListener* listener = nullptr;
 
     Calendar& calendar() { return context.calendar; }
+
+    /// When the card has the context of a QP, SQ, RQ or CQ for what is ready at `at`.
+    Picoseconds context_of(ContextKind kind, std::uint32_t number, Picoseconds at) {
+        return context.caches == nullptr ? at : context.caches->context(kind, number, at);
+    }
+    /// When it has the key and the translations of a stretch of memory.
+    Picoseconds translations_of(const TranslationOrigin& origin, std::uint64_t offset,
+                                std::uint64_t bytes, Picoseconds at) {
+        return context.caches == nullptr ? at
+                                         : context.caches->memory(origin, offset, bytes, at);
+    }
+    /// A key was changed or freed by a work request.
+    void key_changed(std::uint32_t key) {
+        if (context.caches != nullptr) context.caches->invalidate(ContextKind::mkey, key >> 8);
+    }
 
     /// Marks an object as one that calendar events may name. Tags are never used twice, so an
     /// event that outlived its object (or its object's reset) finds another tag and does nothing.

@@ -76,6 +76,7 @@ WqeStatus Gatherer::append_pointer(std::span<const std::byte> segment,
         piece.address = range.address;
         piece.bytes = range.bytes;
         piece.zeros = range.zeros;
+        piece.origin = range.origin;
         pieces_.push_back(piece);
     }
     bytes_ += request.bytes;

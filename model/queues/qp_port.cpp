@@ -54,7 +54,12 @@ TranslationError QpPort::translate(const TranslationRequest& request, std::vecto
 }
 
 bool QpPort::invalidate(Qp& qp, std::uint32_t key) {
-    return invalidate_remotely(state_.translator, key, qp.view().get<prm::qpc::pd>(), qp.id.number);
+    if (!invalidate_remotely(state_.translator, key, qp.view().get<prm::qpc::pd>(),
+                             qp.id.number)) {
+        return false;
+    }
+    state_.key_changed(key);
+    return true;
 }
 
 void QpPort::count(Qp& qp, std::string_view name, std::uint64_t n) {

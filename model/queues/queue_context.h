@@ -29,6 +29,8 @@ struct SpecialKeys {
     std::uint32_t terminate_scatter_list = 0x100;  ///< ends a receive WQE's list
 };
 
+class ContextCaches;
+
 struct QueueContext {
     FunctionId function;
     Resources& resources;
@@ -36,6 +38,7 @@ struct QueueContext {
     Calendar& calendar;
     QueueTiming timing;
     SpecialKeys keys = {};
+    ContextCaches* caches = nullptr;  ///< null: all contexts are always at hand
 };
 
 }  // namespace cxsim::model

@@ -46,6 +46,19 @@ struct QueueEngines::Impl {
     QpPort qp_port;
     UarPages uars;
 
+    /// Calls visit(caches, kind) if the card caches contexts of such objects.
+    template <class Visit>
+    void with_cache_of(ObjectKind kind, Visit visit) {
+        if (state.context.caches == nullptr) return;
+        switch (kind) {
+            case ObjectKind::qp: visit(*state.context.caches, ContextKind::qp); break;
+            case ObjectKind::sq: visit(*state.context.caches, ContextKind::sq); break;
+            case ObjectKind::rq: visit(*state.context.caches, ContextKind::rq); break;
+            case ObjectKind::cq: visit(*state.context.caches, ContextKind::cq); break;
+            case ObjectKind::mkey: visit(*state.context.caches, ContextKind::mkey); break;
+            default: break;
+        }
+    }
     void clear(WorkQueue& wq, ErrorScan& scan) {
         flush.cancel(scan);
         scan = {};
@@ -157,6 +170,7 @@ void QueueEngines::stopped(Rq& rq) {
 void QueueEngines::qp_state_changed(Qp& qp, QpState old) {
     Impl& impl = *impl_;
     const Picoseconds now = impl.state.calendar().now();
+    context_written(qp.id);
     if (impl.state.transport != nullptr) impl.state.transport->state_changed(qp, old);
     switch (qp.state) {
         case QpState::reset:
@@ -192,9 +206,18 @@ void QueueEngines::bus_master_enabled() {
     impl.state.context.resources.qps.for_each([&](Qp& qp) { impl.sends.resume(qp, now); });
 }
 
+void QueueEngines::context_written(ObjectId id) {
+    impl_->with_cache_of(id.kind, [id](ContextCaches& caches, ContextKind kind) {
+        caches.written(kind, id.number);
+    });
+}
+
 void QueueEngines::destroyed(ObjectId id) {
     Impl& impl = *impl_;
     Resources& resources = impl.state.context.resources;
+    impl.with_cache_of(id.kind, [id](ContextCaches& caches, ContextKind kind) {
+        caches.invalidate(kind, id.number);
+    });
     if (id.kind == ObjectKind::cq) {
         if (Cq* cq = resources.cqs.find(id.number)) impl.completions.forget(*cq);
     } else if (id.kind == ObjectKind::sq) {
@@ -218,6 +241,7 @@ void QueueEngines::reset() {
     resources.sqs.for_each([this](const Sq& sq) { destroyed(sq.id); });
     resources.rqs.for_each([this](const Rq& rq) { destroyed(rq.id); });
     resources.qps.for_each([this](const Qp& qp) { destroyed(qp.id); });
+    if (impl_->state.context.caches != nullptr) impl_->state.context.caches->clear();
 }
 
 void QueueEngines::refresh(Eq& eq) const {

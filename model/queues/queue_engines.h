@@ -94,6 +94,8 @@ class QueueEngines {
     void limit_armed(ObjectId shared_queue);
     /// Bus mastering is on again: queues that could not read their WQEs go on.
     void bus_master_enabled();
+    /// A command has written the context of a CQ, QP, SQ, RQ or mkey: the card has it at hand.
+    void context_written(ObjectId id);
     /// Call before the object leaves its table: its pending events are taken back.
     void destroyed(ObjectId id);
     /// Takes back all pending events: the function was reset. Call before Resources::clear().

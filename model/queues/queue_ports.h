@@ -3,6 +3,7 @@
 #pragma once
 
 #include "model/base/units.h"
+#include "model/memory/translation_origin.h"
 #include "model/ports/host_bus.h"
 #include "model/resources/objects.h"
 
@@ -18,6 +19,7 @@ struct PayloadPiece {
     std::uint32_t wqe_offset = 0;  ///< if `in_wqe`
     bool in_wqe = false;
     bool zeros = false;  ///< null mkey: no memory behind it, reads as zeros
+    TranslationOrigin origin{};  ///< unless `in_wqe`
 };
 
 /// A SEND or LSO WQE whose descriptors have been checked and translated.

@@ -120,8 +120,9 @@ Picoseconds ReceiveQueues::write(Picoseconds at, const ReceiveRequest& request, 
             const auto n = static_cast<std::size_t>(
                 std::min<std::uint64_t>(piece.size(), range->bytes - used));
             if (!range->zeros) {
+                const Picoseconds start = state_.translations_of(range->origin, used, n, at);
                 const DmaResult result = state_.context.host.write(
-                    state_.context.function, at, range->address + used, piece.first(n));
+                    state_.context.function, start, range->address + used, piece.first(n));
                 if (!result.ok()) {
                     status = result.status;
                     return finish;
@@ -143,6 +144,7 @@ ReceiveOutcome ReceiveQueues::receive(Rq& rq, Picoseconds at, const ReceiveReque
         ++counters.receive_not_ready;
         return {ReceiveVerdict::not_ready, at};
     }
+    at = state_.context_of(ContextKind::rq, rq.id.number, at);
     if (buffers.wq == nullptr) buffers.wq = &rq.wq;
     WorkQueue& wq = *buffers.wq;
     std::uint64_t bytes = request.synthetic;

@@ -84,7 +84,9 @@ void SendQueues::doorbell(Picoseconds at, std::uint32_t page, std::uint8_t buffe
         take_blue_flame(queue);
         wq.blue_flame = true;
     }
-    if (queue.running()) kick(queue, start);
+    const Picoseconds known = state_.context_of(
+        queue.sq != nullptr ? ContextKind::sq : ContextKind::qp, queue.id.number, start);
+    if (queue.running()) kick(queue, known);
 }
 
 void SendQueues::resume(Sq& sq, Picoseconds at) {

@@ -122,7 +122,7 @@ Mkey* Translator::find(std::uint32_t key) const {
 void Translator::Walk::append(const HostRange& range) {
     if (out.size() > first) {
         HostRange& last = out.back();
-        if (last.zeros == range.zeros &&
+        if (last.zeros == range.zeros && continues(last.origin, last.bytes, range.origin) &&
             (range.zeros || last.address.value + last.bytes == range.address.value)) {
             last.bytes += range.bytes;
             return;
@@ -157,7 +157,8 @@ TranslationError Translator::resolve(const TranslationRequest& request, unsigned
     if (request.bytes == 0) return TranslationError::none;
     switch (access_mode(*mkey)) {
         case AccessMode::physical:
-            walk.append({{request.address}, request.bytes, false});
+            walk.append({{request.address}, request.bytes, false,
+                         {request.address, mkey->id.number, 0}});
             return TranslationError::none;
         case AccessMode::mtt:
             return pages(*mkey, request, walk);
@@ -190,7 +191,8 @@ TranslationError Translator::pages(const Mkey& mkey, const TranslationRequest& r
         }
         const std::uint64_t base = entry & ~std::uint64_t{0xff} & ~mask;
         const std::uint64_t bytes = std::min(left, mask + 1 - (address & mask));
-        walk.append({{base + (address & mask)}, bytes, false});
+        walk.append({{base + (address & mask)}, bytes, false,
+                     {address, mkey.id.number, static_cast<std::uint8_t>(shift)}});
         address += bytes;
         left -= bytes;
     }

@@ -2,6 +2,7 @@
 // From a memory key and an address to host memory.
 #pragma once
 
+#include "model/memory/translation_origin.h"
 #include "model/queues/queue_context.h"
 
 #include <cstdint>
@@ -30,7 +31,11 @@ struct HostRange {
     HostAddress address;
     std::uint64_t bytes = 0;
     bool zeros = false;  ///< null mkey: nothing behind it
-    friend constexpr bool operator==(const HostRange&, const HostRange&) = default;
+    TranslationOrigin origin{};  ///< of the key that names memory, at the end of indirect ones
+    /// The same memory, however it was found.
+    friend constexpr bool operator==(const HostRange& a, const HostRange& b) {
+        return a.address == b.address && a.bytes == b.bytes && a.zeros == b.zeros;
+    }
 };
 
 struct TranslationRequest {

@@ -218,6 +218,7 @@ UmrOutcome UmrExecutor::execute(Picoseconds at, const WqeControl& control,
         if (!outcome.status.ok()) return outcome;
     }
     apply(*mkey, new_context, mask);
+    state_.key_changed(mkey->key());
     return outcome;
 }
 
@@ -231,6 +232,7 @@ WqeStatus UmrExecutor::invalidate(const WqeControl& control, const UmrRequester&
         return wqe_status::kBindRefused;
     }
     mkc.set<prm::mkc::free>(1U);
+    state_.key_changed(control.immediate);
     return wqe_status::kSuccess;
 }
 
@@ -291,8 +293,9 @@ UmrOutcome UmrExecutor::load_translations(Picoseconds at, Mkey& mkey, std::uint6
             std::ranges::fill(piece, std::byte{0});
             continue;
         }
+        const Picoseconds start = state_.translations_of(range.origin, 0, range.bytes, at);
         const DmaResult result =
-            state_.context.host.read(state_.context.function, at, range.address, piece);
+            state_.context.host.read(state_.context.function, start, range.address, piece);
         if (!result.ok()) return {wqe_status::kUmrListUnreadable, std::max(finish, at)};
         finish = std::max(finish, result.finish);
     }

@@ -222,9 +222,12 @@ bool Requester::take_read(Connection& connection, Picoseconds at, WorkRequest& r
         return false;
     }
     if (!packet.payload.empty() && !environment_.synthetic) {
+        const std::span<const model::PayloadPiece> pieces = request.pieces;
+        at = translated(environment_.caches, pieces, request.cursor, offset, packet.payload.size(),
+                        at);
         const model::DmaResult written =
-            scatter(environment_.host, environment_.function, at, request.pieces, request.cursor,
-                    offset, packet.payload);
+            scatter(environment_.host, environment_.function, at, pieces, request.cursor, offset,
+                    packet.payload);
         if (!written.ok()) {
             fail(connection, at, s.acknowledged, kScatterFailed);
             return false;
@@ -251,9 +254,10 @@ bool Requester::take_original(Connection& connection, Picoseconds at, WorkReques
         } else {
             model::store_le<std::uint64_t>(bytes.data(), original);
         }
-        const model::DmaResult written =
-            scatter(environment_.host, environment_.function, at, request.pieces, request.cursor,
-                    0, bytes);
+        const std::span<const model::PayloadPiece> pieces = request.pieces;
+        at = translated(environment_.caches, pieces, request.cursor, 0, bytes.size(), at);
+        const model::DmaResult written = scatter(environment_.host, environment_.function, at,
+                                                 pieces, request.cursor, 0, bytes);
         if (!written.ok()) {
             fail(connection, at, s.acknowledged, kScatterFailed);
             return false;

@@ -90,7 +90,8 @@ bool Requester::asks_for_answer(RequesterState& s, const WorkRequest& request,
     return true;
 }
 
-/// False: nothing was sent, since the rate limiter wants it later or the payload cannot be read.
+/// False: nothing was sent, since translations are being read, the rate limiter wants it later, or
+/// the payload cannot be read.
 bool Requester::send_packet(Connection& connection, const Path& path) {
     RequesterState& s = connection.requester;
     const std::uint64_t number = s.cursor;
@@ -104,6 +105,18 @@ bool Requester::send_packet(Connection& connection, const Path& path) {
         request.answers()
             ? 0
             : static_cast<std::uint32_t>(std::min<std::uint64_t>(mtu, request.bytes - offset));
+    // A read of payload that was placed ahead of now would hold back all that are asked for later.
+    if (payload > 0 && !environment_.synthetic && !s.translations_read) {
+        const std::span<const model::PayloadPiece> pieces = request.pieces;
+        const Picoseconds there =
+            translated(environment_.caches, pieces, request.cursor, offset, payload, now);
+        if (there > now) {
+            s.translations_read = true;
+            s.context_at = there;
+            return false;
+        }
+    }
+    s.translations_read = false;
     if (connection.rate != nullptr && !s.paced) {
         const Picoseconds leave =
             connection.rate->reserve(now, wire_bytes(path, headers.opcode, payload));
@@ -120,8 +133,7 @@ bool Requester::send_packet(Connection& connection, const Path& path) {
         start = environment_.message_stage.reserve(start, environment_.timing.message);
         s.next_message = now + environment_.timing.message_per_qp;
     }
-    const Picoseconds packetized =
-        environment_.packet_stage.reserve(start, environment_.timing.packet);
+    const Picoseconds packetized = environment_.packet_stage.reserve(start, environment_.timing.packet);
     const bool connected =
         connection.service == WireService::rc || connection.service == WireService::xrc;
     headers.ack_request = connected && asks_for_answer(s, request, packet);

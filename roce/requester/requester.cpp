@@ -82,8 +82,8 @@ void Requester::clear(Connection& connection) {
     s.posted_packets = s.acknowledged_packets = s.asked_packets = s.sent_packets;
     s.since_ack_request = 0;
     s.answers_awaited = 0;
-    s.full = s.queued = s.paced = s.reread = false;
-    s.hold_until = {};
+    s.full = s.queued = s.paced = s.reread = s.translations_read = false;
+    s.hold_until = s.context_at = {};
     s.retries = s.rnr_retries = s.rung = 0;
     s.datagram_path_of = ~std::uint64_t{0};
 }

@@ -60,6 +60,7 @@ class Requester {
     void join(Connection& connection);
     void turn(const model::EventArguments& arguments);
     void serve(std::size_t priority);
+    bool has_context(Connection& connection, model::Picoseconds now);
     unsigned send_some(Connection& connection, unsigned budget);
     model::Picoseconds stages_free() const;
     const Path* path_at_cursor(Connection& connection);

@@ -121,6 +121,10 @@ struct RequesterState {
     model::Picoseconds next_message;
     model::Picoseconds local_until;  ///< finish of the local requests posted so far
     model::Picoseconds hold_until;   ///< after a NAK
+    /// The card reads the context, or translations of the packet at the cursor, until then; zero: it
+    /// does not.
+    model::Picoseconds context_at;
+    bool translations_read = false;  ///< those of the packet at the cursor have been waited for
     bool paced = false;              ///< a packet is booked with the rate limiter
     model::Picoseconds paced_at;
     std::uint32_t ack_interval = 256;

@@ -52,7 +52,10 @@ Picoseconds Requester::next_turn(Connection& connection, Picoseconds now) {
     if (s.cursor == s.requests.end()) return kNever;
     const WorkRequest& request = s.requests[s.cursor];
     if (!request.status.ok()) return kNever;
-    if (const Picoseconds wait = std::max(request.ready, s.hold_until); wait > now) return wait;
+    if (const Picoseconds wait = std::max({request.ready, s.hold_until, s.context_at});
+        wait > now) {
+        return wait;
+    }
     if (!request.started) {
         const Picoseconds start = may_start(s, connection.attributes, request, now);
         if (start > now) return start;
@@ -144,7 +147,7 @@ void Requester::serve(std::size_t priority) {
         next = environment_.output.room_at(now, *path);
         if (next > now) break;
         turns.pop();
-        budget -= send_some(*connection, budget);
+        if (has_context(*connection, now)) budget -= send_some(*connection, budget);
         connection->requester.queued = false;
         if (next_turn(*connection, now) <= now) {
             connection->requester.queued = true;
@@ -158,6 +161,20 @@ void Requester::serve(std::size_t priority) {
     turns.scheduled = true;
     turns.event = environment_.calendar.schedule<&Requester::turn>(
         std::max(next, stages_free()), this, {priority, 0, 0});
+}
+
+/// Whether the card has the context of a connection whose turn it is; if not, the turn comes when
+/// it has. What was read for a turn is kept for it, however many others the card reads meanwhile.
+bool Requester::has_context(Connection& connection, Picoseconds now) {
+    Picoseconds& known = connection.requester.context_at;
+    if (known != Picoseconds{}) {
+        known = {};
+        return true;
+    }
+    const Picoseconds there = environment_.context_of(connection.number, now);
+    if (there <= now) return true;
+    known = there;
+    return false;
 }
 
 /// At most `budget` packets of a connection whose turn it is, while the port has room.

@@ -164,17 +164,20 @@ bool Responder::store(Connection& connection, Picoseconds at, const ReceivedPack
         refuse_receive(connection, at, NakCode::invalid_request, kSyndromeLocalLength);
         return false;
     }
-    const Picoseconds start = send ? std::max(at, state.receive_known) : at;
+    Picoseconds start = send ? std::max(at, state.receive_known) : at;
+    const bool stored = !packet.payload.empty() && !in_completion(connection, packet);
+    const std::span<const model::HostRange> ranges =
+        send ? state.receive.ranges : state.write_ranges;
+    RangeCursor& cursor = send ? state.receive_cursor : state.write_cursor;
+    if (stored) {
+        start = translated(environment_.caches, ranges, cursor, state.received,
+                           packet.payload.size(), start);
+    }
     state.accepted = std::max(state.accepted, start);
     state.written = std::max(state.written, start);
-    if (!packet.payload.empty() && !in_completion(connection, packet)) {
-        const model::DmaResult result =
-            send ? scatter(environment_.host, environment_.function, start,
-                           std::span<const model::HostRange>(state.receive.ranges),
-                           state.receive_cursor, state.received, packet.payload)
-                 : scatter(environment_.host, environment_.function, start,
-                           std::span<const model::HostRange>(state.write_ranges),
-                           state.write_cursor, state.received, packet.payload);
+    if (stored) {
+        const model::DmaResult result = scatter(environment_.host, environment_.function, start,
+                                                ranges, cursor, state.received, packet.payload);
         if (!result.ok()) {
             if (send) {
                 refuse_receive(connection, at, NakCode::remote_operational_error,
@@ -255,13 +258,17 @@ void Responder::datagram(Connection& connection, Picoseconds at, const ReceivedP
         refuse_receive(connection, at, NakCode::invalid_request, kSyndromeLocalLength);
         return;
     }
-    const Picoseconds start = std::max(at, state.receive_known);
+    Picoseconds start = std::max(at, state.receive_known);
+    state.receive_cursor = {};
+    const std::span<const model::HostRange> ranges = state.receive.ranges;
+    const bool stored = packet.payload.size() == packet.payload_bytes;
+    if (stored) {
+        start = translated(environment_.caches, ranges, state.receive_cursor, 0, bytes, start);
+    }
     state.accepted = start;
     state.written = start;
-    state.receive_cursor = {};
-    if (packet.payload.size() == packet.payload_bytes) {
+    if (stored) {
         const std::array<std::byte, kGrhBytes> header = network_header_of(packet);
-        const std::span<const model::HostRange> ranges = state.receive.ranges;
         const model::DmaResult first = scatter(environment_.host, environment_.function, start,
                                                ranges, state.receive_cursor, 0, header);
         const model::DmaResult second =

@@ -194,15 +194,17 @@ std::optional<Picoseconds> Responder::change_memory(ResponderResource& resource)
     const std::span<const model::HostRange> place = resource.ranges;
     std::array<std::byte, kAtomicBytes> bytes{};
     RangeCursor cursor;
+    const Picoseconds there =
+        translated(environment_.caches, place, cursor, 0, kAtomicBytes, now);
     const model::DmaResult got =
-        gather(environment_.host, environment_.function, now, place, cursor, 0, bytes);
+        gather(environment_.host, environment_.function, there, place, cursor, 0, bytes);
     if (!got.ok()) return std::nullopt;
     AtomicLock& lock = lock_of(resource.address);
     Picoseconds known = got.finish;
     // What the last atomic here wrote is on its way to memory: the card has it, and does not wait
     // until it could be read from there.
-    if (lock.address == resource.address && lock.visible > now) {
-        known = std::min(known, now + environment_.timing.atomic_forward);
+    if (lock.address == resource.address && lock.visible > there) {
+        known = std::min(known, there + environment_.timing.atomic_forward);
     }
     // Memory holds the host's order, little-endian; packets hold the number.
     resource.original = model::load_le<std::uint64_t>(bytes.data());

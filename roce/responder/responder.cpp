@@ -42,7 +42,7 @@ void Responder::stop(Connection& connection) {
     state.received = 0;
     state.holds_receive = false;
     state.nak_in_flight = false;
-    state.slot_booked = false;
+    state.slot_booked = state.translations_read = false;
     state.failure = {};
 }
 

@@ -98,6 +98,7 @@ struct ResponderState {
     model::Picoseconds last_ready;  ///< of the latest frame handed to the output
     bool slot_booked = false;       ///< the rate limiter gave the next READ response a time
     model::Picoseconds slot;
+    bool translations_read = false;  ///< those of the next READ response have been waited for
 
     ResponderFailure failure;
 };

@@ -208,7 +208,20 @@ bool Responder::may_read(Connection& connection, const Response& response, unsig
         wake_at(connection, state.slot);
         return false;
     }
-    state.slot_booked = false;
+    if (!environment_.synthetic && !state.translations_read) {
+        const ResponderResource& resource = state.resources[response.resource];
+        const std::span<const model::HostRange> ranges = resource.ranges;
+        const std::uint32_t mtu = connection.attributes.mtu;
+        const Picoseconds there =
+            translated(environment_.caches, ranges, resource.cursor,
+                       std::uint64_t{response.sent} * mtu, payload_of_read(response, mtu), now);
+        if (there > now) {
+            state.translations_read = true;
+            wake_at(connection, there);
+            return false;
+        }
+    }
+    state.slot_booked = state.translations_read = false;
     --burst;
     return true;
 }
@@ -259,10 +272,10 @@ bool Responder::send_read(Connection& connection, Response& response) {
     Picoseconds there = at;
     if (stored != 0) {
         ResponderResource& resource = state.resources[response.resource];
+        const std::span<const model::HostRange> ranges = resource.ranges;
+        const std::uint64_t offset = std::uint64_t{response.sent} * mtu;
         const model::DmaResult result =
-            gather(environment_.host, environment_.function, at,
-                   std::span<const model::HostRange>(resource.ranges), resource.cursor,
-                   std::uint64_t{response.sent} * mtu,
+            gather(environment_.host, environment_.function, at, ranges, resource.cursor, offset,
                    payload_of(*frame, connection.path, headers.opcode, stored));
         if (!result.ok()) {
             state.responses.clear();

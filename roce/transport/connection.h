@@ -57,6 +57,8 @@ struct Connection {
     RequesterState requester;
     ResponderState responder;
     std::unique_ptr<RateLimiter> rate;  ///< null: not limited
+    /// The context was there for the last packet: packets are decided on in the order of arrival.
+    model::Picoseconds known_until;
 };
 
 /// Finds connections for events of the calendar.

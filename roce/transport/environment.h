@@ -2,6 +2,7 @@
 // What the engines of one function's transport work with.
 #pragma once
 
+#include "model/memory/context_caches.h"
 #include "model/ports/frame.h"
 #include "model/ports/host_bus.h"
 #include "model/ports/vport_traffic.h"
@@ -84,6 +85,13 @@ struct Environment {
     /// Atomics leave the original value in big endian order (atomic_caps.
     /// atomic_req_8B_endianness_mode 0), not in that of the host.
     bool big_endian_originals = false;
+    /// Contexts, keys and translations that the card has at hand; null: all of them.
+    model::ContextCaches* caches = nullptr;
+
+    /// When the context of a QP is there for what is ready at `at`.
+    model::Picoseconds context_of(std::uint32_t qp, model::Picoseconds at) {
+        return caches == nullptr ? at : caches->context(model::ContextKind::qp, qp, at);
+    }
 };
 
 }  // namespace cxsim::roce

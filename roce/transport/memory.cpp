@@ -15,11 +15,11 @@ using model::Picoseconds;
 // Calls visit(range, offset in it, stretch of the message) until `bytes` are done.
 template <class Range, class Visit>
 DmaResult walk(std::span<const Range> ranges, RangeCursor& cursor, std::uint64_t offset,
-               std::size_t bytes, Picoseconds at, Visit visit) {
+               std::uint64_t bytes, Picoseconds at, Visit visit) {
     if (offset < cursor.offset) cursor = {};
     std::uint64_t skip = offset - cursor.offset;
     DmaResult result{DmaStatus::ok, at};
-    std::size_t done = 0;
+    std::uint64_t done = 0;
     while (done < bytes || skip > 0) {
         if (cursor.index == ranges.size()) return {DmaStatus::completer_abort, result.finish};
         const Range& range = ranges[cursor.index];
@@ -33,15 +33,28 @@ DmaResult walk(std::span<const Range> ranges, RangeCursor& cursor, std::uint64_t
         if (skip > 0) {
             skip -= n;
         } else {
-            const DmaResult one = visit(range, cursor.used, done, static_cast<std::size_t>(n));
+            const DmaResult one = visit(range, cursor.used, static_cast<std::size_t>(done),
+                                        static_cast<std::size_t>(n));
             if (!one.ok()) return one;
             result.finish = std::max(result.finish, one.finish);
-            done += static_cast<std::size_t>(n);
+            done += n;
         }
         cursor.used += n;
         cursor.offset += n;
     }
     return result;
+}
+
+template <class Range>
+Picoseconds look_up(model::ContextCaches* caches, std::span<const Range> ranges,
+                    RangeCursor& cursor, std::uint64_t offset, std::uint64_t bytes,
+                    Picoseconds at) {
+    if (caches == nullptr) return at;
+    return walk(ranges, cursor, offset, bytes, at,
+                [&](const Range& range, std::uint64_t used, std::size_t, std::size_t n) {
+                    return DmaResult{DmaStatus::ok, caches->memory(range.origin, used, n, at)};
+                })
+        .finish;
 }
 
 }  // namespace
@@ -102,6 +115,18 @@ DmaResult scatter(model::HostBus& host, model::FunctionId function, Picoseconds 
                     if (range.zeros) return {DmaStatus::ok, at};
                     return host.write(function, at, range.address + used, from.subspan(done, n));
                 });
+}
+
+Picoseconds translated(model::ContextCaches* caches, std::span<const model::PayloadPiece> pieces,
+                       RangeCursor cursor, std::uint64_t offset, std::uint64_t bytes,
+                       Picoseconds at) {
+    return look_up(caches, pieces, cursor, offset, bytes, at);
+}
+
+Picoseconds translated(model::ContextCaches* caches, std::span<const model::HostRange> ranges,
+                       RangeCursor cursor, std::uint64_t offset, std::uint64_t bytes,
+                       Picoseconds at) {
+    return look_up(caches, ranges, cursor, offset, bytes, at);
 }
 
 }  // namespace cxsim::roce

@@ -2,6 +2,7 @@
 // Message payload in host memory: reading and writing a stretch of a list of ranges.
 #pragma once
 
+#include "model/memory/context_caches.h"
 #include "model/ports/host_bus.h"
 #include "model/queues/queue_ports.h"
 #include "model/queues/translation.h"
@@ -37,5 +38,14 @@ model::DmaResult scatter(model::HostBus& host, model::FunctionId function, model
 model::DmaResult scatter(model::HostBus& host, model::FunctionId function, model::Picoseconds at,
                          std::span<const model::HostRange> ranges, RangeCursor& cursor,
                          std::uint64_t offset, std::span<const std::byte> from);
+
+/// When the keys and translations of `bytes` bytes at `offset` are at hand. Moves no cursor, as the
+/// access itself comes later. `caches` may be null.
+model::Picoseconds translated(model::ContextCaches* caches,
+                              std::span<const model::PayloadPiece> pieces, RangeCursor cursor,
+                              std::uint64_t offset, std::uint64_t bytes, model::Picoseconds at);
+model::Picoseconds translated(model::ContextCaches* caches,
+                              std::span<const model::HostRange> ranges, RangeCursor cursor,
+                              std::uint64_t offset, std::uint64_t bytes, model::Picoseconds at);
 
 }  // namespace cxsim::roce

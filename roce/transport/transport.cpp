@@ -42,7 +42,9 @@ Transport::Transport(const TransportSetup& setup)
       requester_(environment_, *this, setup_.addresses),
       responder_(environment_, *this),
       reaction_points_(setup_.congestion, kFastestPort),
-      notification_point_(setup_.congestion) {}
+      notification_point_(setup_.congestion) {
+    environment_.caches = setup_.caches;
+}
 
 Transport::~Transport() {
     for (const Looped& looped : looping_) setup_.calendar.cancel(looped.event);
@@ -358,6 +360,9 @@ void Transport::dispatch(Picoseconds at, Connection* connection, const ReceivedP
         ++counters_.not_ready;
         return;
     }
+    at = connection->known_until =
+        std::max(environment_.context_of(connection->number, at), connection->known_until);
+    environment_.occupied_until = std::max(environment_.occupied_until, at);
     const QpAttributes& attributes = connection->attributes;
     if (!connection->management && !same_partition(headers.pkey, attributes.pkey)) {
         ++counters_.bad_pkey;

@@ -39,6 +39,7 @@ struct TransportSetup {
     const model::PortControl& link;
     TransportTiming timing;
     bool synthetic = false;  ///< see Environment
+    model::ContextCaches* caches = nullptr;  ///< see Environment
 };
 
 class Transport final : public model::Transport,

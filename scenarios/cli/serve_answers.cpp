@@ -261,6 +261,7 @@ Json ServeLoop::card_status(ServedCard& served) {
     entry["port"] = nonzero(card.port().counters());
     entry["pipelines"] = pipeline_status(card);
     entry["transport"] = transport_status(card);
+    if (function.caches() != nullptr) entry["icm"] = nonzero(function.caches()->counters());
     Json commands = Json::array();
     for (const auto& [opcode, statistics] : firmware.opcode_statistics()) {
         commands.push_back({{"opcode", prm::opcode_name(opcode)},

@@ -139,6 +139,9 @@ firmware_stub::FirmwareConfig firmware_config(const model::CardData& card,
     config.health_period = timing.health_period();
     config.pages = {timing.boot_pages(), timing.init_pages(), timing.pages_low_water(),
                     timing.pages_high_water()};
+    config.context_caches.entries = {timing.icm_queue_contexts(), timing.icm_cq_contexts(),
+                                     timing.icm_mkeys(), timing.icm_translations()};
+    config.context_caches.reads = timing.icm_reads();
     config.port = firmware_stub::port_config(identity, card.capabilities());
     return config;
 }
@@ -197,6 +200,7 @@ Card::Card(model::Kernel& kernel, const CardSetup& setup)
         (setup.name + "_endpoint").c_str(), kernel.calendar(), endpoint_config(*data_, board_),
         pcie::builtin_host_profile(setup.host_profile));
     model::HostBus& bus = setup_.wrap_bus ? setup_.wrap_bus(*endpoint_) : *endpoint_;
+    firmware_config_.statistics = &statistics_;
     firmware_ = std::make_unique<firmware_stub::Firmware>(firmware_config_, bus,
                                                           kernel.calendar());
     endpoint_->attach(*firmware_);
@@ -214,14 +218,16 @@ Card::Card(model::Kernel& kernel, const CardSetup& setup)
                                  function.vport().gate,
                                  frames,
                                  *port_,
-                                 pipeline_options(*data_)};
+                                 pipeline_options(*data_),
+                                 function.caches()};
     receiver_ = std::make_unique<eth::Receiver>(pipeline);
     transmitter_ = std::make_unique<eth::Transmitter>(pipeline, *receiver_);
     roce_addresses_ = std::make_unique<RoceAddresses>(function, *port_);
     transport_ = std::make_unique<roce::Transport>(roce::TransportSetup{
         id, kernel.calendar(), bus, function.queues().qp_queues(), frames, *port_,
         function.vport().counters, function.vport().gate, *roce_addresses_, *receiver_,
-        function.congestion, *port_, transport_timing(*data_), setup_.synthetic});
+        function.congestion, *port_, transport_timing(*data_), setup_.synthetic,
+        function.caches()});
     port_->set_receiver(transport_.get());
     function.queues().set_packet_sink(transmitter_.get());
     function.queues().set_transport(transport_.get());

@@ -17,17 +17,19 @@ namespace cxsim::test {
 
 struct VerbsStation {
     VerbsStation(model::Kernel& kernel, scenarios::Network& network, const std::string& model,
-                 std::uint16_t instance)
-        : card(kernel, setup(network, model, instance)),
+                 std::uint16_t instance, const std::vector<model::Override>& overrides)
+        : card(kernel, setup(network, model, instance, overrides)),
           host(("host" + std::to_string(instance)).c_str(), kernel, card),
           driver(host),
           verbs(driver, {.ipv4 = 0x0a000001U + instance, .visible = visible.get()}) {}
 
     scenarios::CardSetup setup(scenarios::Network& network, const std::string& model,
-                               std::uint16_t instance) {
+                               std::uint16_t instance,
+                               const std::vector<model::Override>& overrides) {
         scenarios::CardSetup result;
         result.name = "card" + std::to_string(instance);
         result.model = model;
+        result.options.overrides = overrides;
         result.instance = instance;
         result.frames = &network.frames();
         result.wrap_bus = [this](model::HostBus& bus) -> model::HostBus& {
@@ -49,13 +51,16 @@ struct VerbsStation {
 
 struct VerbsBench {
     /// `cards`: 1, without a cable, or 2 on a link, which is up when this returns; more at a switch.
+    /// `overrides` replace values of their data.
     explicit VerbsBench(unsigned cards, const std::string& model = "connectx5",
-                        const scenarios::NetworkSetup& setup = {})
+                        const scenarios::NetworkSetup& setup = {},
+                        const std::vector<model::Override>& overrides = {})
         : network(kernel) {
         std::vector<scenarios::Card*> all;
         for (unsigned i = 0; i < cards; ++i) {
             stations.push_back(std::make_unique<VerbsStation>(kernel, network, model,
-                                                              static_cast<std::uint16_t>(i)));
+                                                              static_cast<std::uint16_t>(i),
+                                                              overrides));
             all.push_back(&stations.back()->card);
         }
         network.connect(all, setup);

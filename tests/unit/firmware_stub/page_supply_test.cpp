@@ -3,7 +3,9 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <algorithm>
 #include <numeric>
+#include <set>
 
 using namespace cxsim;
 using firmware_stub::PageSupply;
@@ -87,5 +89,33 @@ TEST_CASE("requests keep the free pages between the water marks", "[pages]") {
         CHECK(supply.free() == 0);
         CHECK(supply.wanted() == 8);
         CHECK(supply.take(1).empty());
+    }
+}
+
+TEST_CASE("contexts lie in the pages that are held, whole and apart", "[pages]") {
+    using cxsim::model::ContextKind;
+    PageSupply supply({4, 8, 4, 8});
+    CHECK_FALSE(supply.context_address(ContextKind::qp, 0x40, 0, 512));
+    const std::vector<std::uint64_t> pages = addresses(100, 16);
+    REQUIRE(supply.give(pages) == GiveError::none);
+    std::set<std::uint64_t> seen;
+    for (std::uint32_t number = 0x40; number < 0x50; ++number) {
+        const auto address = supply.context_address(ContextKind::qp, number, 0, 512);
+        REQUIRE(address);
+        CHECK(seen.insert(address->value).second);
+        CHECK(address->value % 512 == 0);
+        CHECK(std::ranges::find(pages, address->value / 4096 * 4096) != pages.end());
+    }
+    // Neighbours of a list share pages, lists of two keys begin in different places.
+    const auto first = supply.context_address(ContextKind::translation, 20, 0, 8);
+    const auto second = supply.context_address(ContextKind::translation, 20, 1, 8);
+    const auto other = supply.context_address(ContextKind::translation, 21, 0, 8);
+    CHECK(second->value == first->value + 8);
+    CHECK(other->value != first->value);
+    // What goes back to the host is not used any more.
+    supply.take(15);
+    for (std::uint32_t number = 0; number < 64; ++number) {
+        CHECK(supply.context_address(ContextKind::cq, number, 0, 64)->value / 4096 ==
+              pages[0] / 4096);
     }
 }

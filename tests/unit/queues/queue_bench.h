@@ -3,6 +3,7 @@
 // doorbells rung and entries polled as the mlx5 driver does.
 #pragma once
 
+#include "model/memory/context_caches.h"
 #include "model/queues/queue_engines.h"
 #include "model/queues/translation.h"
 #include "prm/layouts.h"
@@ -11,6 +12,7 @@
 #include <array>
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -61,15 +63,38 @@ inline ResourceLimits bench_limits() {
     return limits;
 }
 
+/// Contexts one behind the other, where nothing else is.
+struct ContextPages : ContextMemory {
+    std::optional<HostAddress> context_address(ContextKind kind, std::uint32_t owner,
+                                               std::uint32_t index,
+                                               std::uint32_t bytes) const override {
+        return HostAddress{(std::uint64_t{1} << 40) + (std::uint64_t{owner} + index) * bytes +
+                           (std::uint64_t{static_cast<std::uint8_t>(kind)} << 36)};
+    }
+};
+
 class QueueBench {
   public:
+    QueueBench() : QueueBench(0) {}
+    /// With caches of so many entries each; 0: all contexts are at hand.
+    explicit QueueBench(std::uint32_t cached)
+        : caches(cached == 0 ? nullptr
+                             : std::make_unique<ContextCaches>(
+                                   FunctionId{0}, host, context_pages,
+                                   ContextCacheConfig{.entries = {cached, cached, cached, cached}},
+                                   statistics, "icm")) {}
+
     QueueTiming timing{nanoseconds(50), nanoseconds(20), nanoseconds(30), nanoseconds(40),
                        picoseconds(12800)};
     Calendar calendar;
     FakeHostBus host;
     Resources resources{bench_limits()};
     SpecialKeys keys{0x1ff00, 0x1fe00, 0x100};
-    QueueEngines engines{{FunctionId{0}, resources, host, calendar, timing, keys}};
+    ContextPages context_pages;
+    stats::Group statistics{"bench"};
+    std::unique_ptr<ContextCaches> caches;
+    QueueEngines engines{
+        {FunctionId{0}, resources, host, calendar, timing, keys, caches.get()}};
     std::uint32_t uar = resources.uars.create()->id.number;
     std::uint32_t pa_key = physical_key(kPd);
 
