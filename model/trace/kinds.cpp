@@ -23,7 +23,8 @@ constexpr std::array<std::string_view, 6> kDoorbellTypes = {"command",   "send",
 constexpr std::array<std::string_view, 3> kLogClasses = {"info", "guest", "unimplemented"};
 constexpr std::array<std::string_view, kStageCount> kStages = {
     "doorbell", "wqe_fetch", "packetize",     "payload_read", "transmit", "link",  "forward",
-    "receive",  "payload_write", "acknowledge", "report",   "completion", "event", "interrupt"};
+    "receive",  "payload_write", "acknowledge", "report",   "completion", "event", "interrupt",
+    "context_fetch", "translation_fetch"};
 
 }  // namespace
 

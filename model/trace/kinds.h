@@ -50,7 +50,8 @@ struct KindInfo {
 enum class DoorbellType : std::uint8_t { command, send, receive, blueflame, cq_arm, eq_arm };
 enum class LogClass : std::uint8_t { info, guest, unimplemented };
 
-/// Where a work request and its packets are. In the order of the life of one RDMA WRITE.
+/// Where a work request and its packets are, in the order of the life of one RDMA WRITE; behind
+/// them what a card may have to read before a stage can begin.
 enum class StageId : std::uint8_t {
     doorbell,       ///< its write has arrived: until the queue's WQE is asked for
     wqe_fetch,      ///< PCIe read of the work request; none with BlueFlame
@@ -66,8 +67,10 @@ enum class StageId : std::uint8_t {
     completion,     ///< PCIe write of the completion
     event,          ///< PCIe write of the event
     interrupt,      ///< event written until the interrupt is there
+    context_fetch,  ///< PCIe read of a QP's or CQ's context that was not at hand
+    translation_fetch,  ///< PCIe read of a key or a translation that was not at hand
 };
-inline constexpr std::size_t kStageCount = 14;
+inline constexpr std::size_t kStageCount = 16;
 
 #define CX_TRACE_FIELD(type, member, format)                                  \
     ::cxsim::model::trace::Field {                                            \

@@ -180,6 +180,7 @@ void CardStages::dma(model::FunctionId, bool write, Picoseconds start,
         payload_written(start, result.finish, data);
         return;
     }
+    if (context_read(start, result.finish, data.size())) return;
     model::Qp* owner = nullptr;
     bool receives = false;
     resources().qps.for_each([&](model::Qp& qp) {
@@ -195,6 +196,18 @@ void CardStages::dma(model::FunctionId, bool write, Picoseconds start,
     } else if (!receives && data.size() <= kLongestPayload) {
         reads_.push_back({start, result.finish, {data.begin(), data.end()}});
     }
+}
+
+/// The cards' own contexts; what of them are their numbers is known while they are being read.
+bool CardStages::context_read(Picoseconds start, Picoseconds finish, std::uint64_t bytes) {
+    const model::ContextCaches* caches = card_.firmware().function(model::FunctionId{0}).caches();
+    if (caches == nullptr || !caches->fetching()) return false;
+    const model::ContextCaches::Fetch& fetch = *caches->fetching();
+    const bool memory = fetch.kind == model::ContextKind::mkey ||
+                        fetch.kind == model::ContextKind::translation;
+    tracks_.record(memory ? StageId::translation_fetch : StageId::context_fetch, start, finish,
+                   fetch.owner, static_cast<std::uint32_t>(fetch.kind), bytes, 0);
+    return true;
 }
 
 bool CardStages::completion(Picoseconds start, Picoseconds finish, HostAddress address,

@@ -110,6 +110,7 @@ class CardStages : public TapListener, public eth::LinkObserver {
 
     void fetched(model::Qp& qp, model::Picoseconds start, model::Picoseconds finish,
                  std::span<const std::byte> data);
+    bool context_read(model::Picoseconds start, model::Picoseconds finish, std::uint64_t bytes);
     bool completion(model::Picoseconds start, model::Picoseconds finish,
                     model::HostAddress address, std::span<const std::byte> data);
     bool event_entry(model::Picoseconds start, model::Picoseconds finish,

@@ -170,6 +170,15 @@ TEST_CASE("each stage of one WRITE follows the one before without a gap", "[time
     CHECK(at == done.time);
     // Writes are posted: the answer does not wait for the host's memory.
     CHECK(bench.only("card1.payload_write").start == bench.only("card1.receive").end);
+    // No page of the regions was used before: translations are read before the memory is.
+    for (const auto& [fetch, stage] : {std::pair{"card0.translation_fetch", "card0.packetize"},
+                                       {"card1.translation_fetch", "card1.receive"}}) {
+        const auto& slice = bench.only(fetch);
+        CHECK(slice.start >= bench.only(stage).start);
+        CHECK(slice.end > slice.start);
+        CHECK(slice.end <= bench.only(stage).end);
+        CHECK(slice.stage.bytes == 8);
+    }
     const auto& event = bench.only("card0.event");
     CHECK(event.start >= bench.only("card0.completion").start);
     CHECK(bench.only("card0.interrupt").end >= event.start);
