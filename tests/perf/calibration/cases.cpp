@@ -160,6 +160,7 @@ const Cases& cases() {
         Cases all;
         add_latency_cases(all);
         add_rate_cases(all);
+        add_cache_cases(all);
         add_pcie_cases(all);
         add_transport_cases(all);
         return all;

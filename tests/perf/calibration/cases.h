@@ -20,6 +20,7 @@ const std::map<std::string, Measure, std::less<>>& cases();
 // The parts of cases().
 void add_latency_cases(std::map<std::string, Measure, std::less<>>& into);
 void add_rate_cases(std::map<std::string, Measure, std::less<>>& into);
+void add_cache_cases(std::map<std::string, Measure, std::less<>>& into);
 void add_pcie_cases(std::map<std::string, Measure, std::less<>>& into);
 void add_transport_cases(std::map<std::string, Measure, std::less<>>& into);
 
