@@ -12,8 +12,9 @@
 
 namespace cxsim::pcie {
 
-/// Flow control credits of one type, or a buffer. Returns are taken in the order of the requests,
-/// as a receiver that drains a queue gives them.
+/// Flow control credits of one type, or a buffer. Who asks for now takes what comes back first,
+/// though others have taken credits for a later time: requests are not made in the order in which
+/// they become ready.
 class CreditWindow {
   public:
     /// `capacity` units at the start; requests of up to that many.
@@ -38,18 +39,21 @@ class CreditWindow {
     /// When `units` just acquired will be back.
     void give_back(model::Picoseconds at, std::uint32_t units) {
         CX_ASSERT(count_ < ring_.size(), "more holders than credits");
-        std::size_t slot = head_ + count_;
-        if (slot >= ring_.size()) slot -= ring_.size();
-        last_ = std::max(last_, at);
-        ring_[slot] = {last_, units};
-        ++count_;
+        // Most come back last: the place is found from the end.
+        std::size_t place = slot(count_++);
+        for (std::size_t i = count_ - 1; i > 0; --i) {
+            const std::size_t before = slot(i - 1);
+            if (ring_[before].back_at <= at) break;
+            ring_[place] = ring_[before];
+            place = before;
+        }
+        ring_[place] = {at, units};
     }
 
     std::uint32_t capacity() const { return capacity_; }
     void reset() {
         head_ = count_ = 0;
         free_ = capacity_;
-        last_ = {};
     }
 
   private:
@@ -57,6 +61,10 @@ class CreditWindow {
         model::Picoseconds back_at;
         std::uint32_t units;
     };
+    std::size_t slot(std::size_t index) const {
+        const std::size_t place = head_ + index;
+        return place < ring_.size() ? place : place - ring_.size();
+    }
     void pop() {
         free_ += ring_[head_].units;
         if (++head_ == ring_.size()) head_ = 0;
@@ -65,10 +73,9 @@ class CreditWindow {
 
     std::uint32_t capacity_;
     std::uint32_t free_;
-    std::vector<Holder> ring_;
+    std::vector<Holder> ring_;  // by back_at from head_ on
     std::size_t head_ = 0;
     std::size_t count_ = 0;
-    model::Picoseconds last_;
 };
 
 }  // namespace cxsim::pcie

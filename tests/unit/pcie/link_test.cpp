@@ -150,9 +150,11 @@ TEST_CASE("credits make a request wait for the returns it needs", "[link]") {
     CHECK(window.acquire(picoseconds(0), 3) == picoseconds(0));
     window.give_back(picoseconds(100), 3);
     CHECK(window.acquire(picoseconds(10), 1) == picoseconds(10));
-    window.give_back(picoseconds(50), 1);  // comes back behind the first
-    CHECK(window.acquire(picoseconds(20), 1) == picoseconds(100));
+    window.give_back(picoseconds(50), 1);  // taken later, back earlier
+    CHECK(window.acquire(picoseconds(20), 1) == picoseconds(50));
     window.give_back(picoseconds(300), 1);
+    CHECK(window.acquire(picoseconds(20), 2) == picoseconds(100));
+    window.give_back(picoseconds(200), 2);
     CHECK(window.acquire(picoseconds(20), 4) == picoseconds(300));
     window.give_back(picoseconds(400), 4);
     window.reset();
