@@ -40,7 +40,7 @@ bool CompletionQueues::push(Cq& cq, Picoseconds at, std::span<std::byte, 64> cqe
         ++state_.counters.cqes_dropped;
         return false;
     }
-    at = state_.context_of(ContextKind::cq, cq.id.number, at);
+    at = std::max(state_.context_of(ContextKind::cq, cq.id.number, at), cq.written);
     const auto waiting =
         cq.compression == nullptr ? 0U
                                   : static_cast<std::uint32_t>(cq.compression->waiting.size());
@@ -93,6 +93,7 @@ DmaStatus CompletionQueues::write_slot(Cq& cq, Picoseconds at, std::uint32_t ind
     // Entries of 128 bytes hold the CQE in their second half.
     const std::uint64_t offset = slot * cq.cqe_bytes + (cq.cqe_bytes - entry.size());
     if (!ring_holds(cq.ring, offset, entry.size())) return DmaStatus::completer_abort;
+    at = cq.written = std::max(at, cq.written);
     return state_.context.host.write(state_.context.function, at, cq.ring.address(offset), entry)
         .status;
 }
@@ -195,6 +196,7 @@ void CompletionQueues::timer_expired(const EventArguments& arguments) {
 }
 
 void CompletionQueues::report(Cq& cq, Picoseconds at) {
+    at = std::max(at, cq.written);  // the event does not pass what it tells of
     cq.arm = CqArm::none;
     cq.unreported = 0;
     cq.unreported_solicited = false;

@@ -45,7 +45,8 @@ bool EventQueues::post(Eq& eq, Picoseconds at, prm::EventType type, std::uint8_t
     eqe.set<prm::eqe::owner>((eq.producer >> eq.log_size) & 1);
 
     const std::uint64_t offset = std::uint64_t{eq.producer & (eq.entries() - 1)} * prm::eqe::kBytes;
-    const Picoseconds start = state_.not_before_now(at) + state_.context.timing.event_write;
+    const Picoseconds start = eq.written =
+        std::max(state_.not_before_now(at) + state_.context.timing.event_write, eq.written);
     if (!ring_holds(eq.ring, offset, bytes.size()) ||
         !state_.context.host.write(state_.context.function, start, eq.ring.address(offset), bytes)
              .ok()) {
@@ -74,7 +75,9 @@ void EventQueues::consumer_update(Eq& eq, Picoseconds at, std::uint32_t consumer
     eq.consumer = consumer & kCounterMask;
     if (!arm) return;
     eq.armed = true;
-    if ((eq.producer & kCounterMask) != eq.consumer) raise(eq, state_.not_before_now(at));
+    if ((eq.producer & kCounterMask) != eq.consumer) {
+        raise(eq, std::max(state_.not_before_now(at), eq.written));
+    }
 }
 
 void EventQueues::raise(Eq& eq, Picoseconds at) {

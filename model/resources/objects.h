@@ -60,6 +60,7 @@ struct Eq : ContextObject<prm::eqc> {
     std::uint32_t consumer = 0;  ///< as the driver last wrote it, 24 bits
     bool armed = false;
     bool overrun = false;
+    Picoseconds written;  ///< when the last entry went out: none goes before it
 
     std::uint32_t entries() const { return 1U << log_size; }
     bool takes(std::uint8_t event_type) const {
@@ -86,6 +87,7 @@ struct Cq : ContextObject<prm::cqc> {
     HostAddress doorbell_record;
     bool overrun_ignore = false;
     std::uint32_t producer = 0;  ///< free running
+    Picoseconds written;         ///< when the last entry went out: none goes before it
     CqArm arm = CqArm::none;
     std::uint32_t arm_sequence = 0;     ///< cmd_sn of the last arm
     std::uint32_t reported = 0;         ///< producer at the last event, or the consumer beyond it

@@ -45,17 +45,13 @@ Picoseconds DmaEngine::copy_time(std::uint64_t bytes) const {
     return timing_.copy_rate.value > 0 ? timing_.copy_rate.time_for({bytes}) : Picoseconds{};
 }
 
-Picoseconds DmaEngine::behind_posted(const Order& order, Picoseconds start,
-                                     Picoseconds ready) const {
-    return order.posted_start <= start ? std::max(ready, order.posted_sent) : ready;
-}
-
 Picoseconds DmaEngine::read(FunctionId function, Picoseconds start, HostAddress address,
                             std::uint64_t bytes, const RequestLimits& limits) {
     Order& order = order_[function.value];
     ++statistics_.reads;
     statistics_.read_bytes += bytes;
-    const Picoseconds ready = behind_posted(order, start, start + timing_.request_overhead);
+    const Picoseconds ready =
+        std::max(start + timing_.request_overhead, order.posted.before(start).sent);
     Picoseconds finish = ready;
     for (std::uint64_t done = 0; done < bytes;) {
         const HostAddress at = address + done;
@@ -111,26 +107,26 @@ Picoseconds DmaEngine::write(FunctionId function, Picoseconds start, HostAddress
     statistics_.written_bytes += bytes;
     // Store and forward, as for reads: the first TLP leaves when all data have been copied.
     const Picoseconds copied = start + timing_.request_overhead + copy_time(bytes);
-    Picoseconds ready = std::max(copied, order.posted_sent);
+    const PostedOrder::Write& before = order.posted.before(start);
+    PostedOrder::Write own{start, std::max(copied, before.sent), before.visible};
     for (std::uint64_t done = 0; done < bytes;) {
         const HostAddress at = address + done;
         const std::uint64_t part = part_before(at.value, limits.max_payload, bytes - done);
         done += part;
         const std::uint32_t units = credit_units(part);
-        const Picoseconds header = posted_headers_.acquire(ready, 1);
+        const Picoseconds header = posted_headers_.acquire(own.sent, 1);
         const Picoseconds data = posted_data_.acquire(header, units);
-        statistics_.stalled_posted_credits += data - ready;
+        statistics_.stalled_posted_credits += data - own.sent;
         const Link::Passage passage = link_.upstream(data, Link::Tlp::memory_write, part);
         const RootComplex::Written written = host_.write(passage.arrived, at, part);
         posted_headers_.give_back(written.drained + link_.one_way(), 1);
         posted_data_.give_back(written.drained + link_.one_way(), units);
-        ready = passage.sent;
-        order.posted_sent = passage.sent;
-        order.posted_visible = std::max(order.posted_visible, written.visible);
+        own.sent = passage.sent;
+        own.visible = std::max(own.visible, written.visible);
         ++statistics_.write_requests;
     }
-    order.posted_start = start;
-    return std::max(order.posted_visible, ready);
+    order.posted.add(own);
+    return std::max(own.visible, own.sent);
 }
 
 Picoseconds DmaEngine::refused_read(FunctionId function, Picoseconds start) {
@@ -138,7 +134,8 @@ Picoseconds DmaEngine::refused_read(FunctionId function, Picoseconds start) {
     ++statistics_.reads;
     ++statistics_.read_requests;
     ++statistics_.refused;
-    const Picoseconds ready = behind_posted(order, start, start + timing_.request_overhead);
+    const Picoseconds ready =
+        std::max(start + timing_.request_overhead, order.posted.before(start).sent);
     const Link::Passage request = link_.upstream(ready, Link::Tlp::memory_read, 0);
     // Decoded by the root port; memory is not asked.
     const Picoseconds finish =

@@ -5,6 +5,7 @@
 
 #include "model/ports/host_bus.h"
 #include "model/sim/timeline.h"
+#include "pcie/dma/posted_order.h"
 #include "pcie/host/root_complex.h"
 #include "pcie/link/credit_window.h"
 #include "pcie/link/link.h"
@@ -57,8 +58,8 @@ class DmaEngine {
                             model::HostAddress address, std::uint64_t bytes,
                             const RequestLimits& limits);
 
-    /// Returns when the last byte is visible in the host. Never before the function's earlier
-    /// writes.
+    /// Returns when the last byte is visible in the host. Never before writes of the function
+    /// with an earlier or the same `start` that were asked for before.
     model::Picoseconds write(model::FunctionId function, model::Picoseconds start,
                              model::HostAddress address, std::uint64_t bytes,
                              const RequestLimits& limits);
@@ -67,9 +68,10 @@ class DmaEngine {
     model::Picoseconds refused_read(model::FunctionId function, model::Picoseconds start);
     void refused_write() { ++statistics_.refused; }
 
-    /// Last posted TLP of the function has left: completions of MMIO reads may not pass it.
-    model::Picoseconds posted_sent(model::FunctionId function) const {
-        return order_[function.value].posted_sent;
+    /// Last posted TLP of the function that was ready by `ready` has left: completions of MMIO
+    /// reads may not pass it.
+    model::Picoseconds posted_sent(model::FunctionId function, model::Picoseconds ready) const {
+        return order_[function.value].posted.before(ready).sent;
     }
     /// Completion of the function's last read, for Transactions Pending.
     model::Picoseconds reads_done(model::FunctionId function) const {
@@ -83,18 +85,12 @@ class DmaEngine {
 
   private:
     struct Order {
-        model::Picoseconds posted_start;  // start of the last write, as asked for
-        model::Picoseconds posted_sent;
-        model::Picoseconds posted_visible;
+        PostedOrder posted;
         model::Picoseconds reads_done;
     };
     model::Picoseconds read_request(model::Picoseconds ready, model::HostAddress address,
                                     std::uint64_t bytes, unsigned max_payload);
     model::Picoseconds copy_time(std::uint64_t bytes) const;
-    /// First moment at which a read that is ready at `start` may leave: not before writes that
-    /// were ready earlier.
-    model::Picoseconds behind_posted(const Order& order, model::Picoseconds start,
-                                     model::Picoseconds ready) const;
 
     DmaTiming timing_;
     Link& link_;

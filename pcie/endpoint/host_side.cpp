@@ -98,7 +98,8 @@ AccessResult Endpoint::round_trip(FunctionId id, Picoseconds start, std::size_t 
     const Link::Passage request = link_.downstream(ready, Link::Tlp::memory_read, 0);
     mmio_sent_ = request.sent;
     // A completion does not pass what the function has posted before.
-    const Picoseconds answer = std::max(request.arrived + inside, dma_.posted_sent(id));
+    const Picoseconds inner = request.arrived + inside;
+    const Picoseconds answer = std::max(inner, dma_.posted_sent(id, inner));
     const Link::Tlp type = bytes > 0 ? Link::Tlp::completion : Link::Tlp::completion_without_data;
     return {Completion::success, link_.upstream(answer, type, bytes).arrived + host.port_to_core};
 }

@@ -114,18 +114,46 @@ TEST_CASE("posted data credits count units of 16 bytes", "[dma]") {
     CHECK(e.seen().stalled_posted_credits > nanoseconds(100));
 }
 
-TEST_CASE("writes of a function become visible in the order of the calls", "[dma]") {
+TEST_CASE("writes of a function become visible in the order in which they are ready", "[dma]") {
     Engine e;
-    const Picoseconds late = e.dma.write({0}, nanoseconds(1000), {0x1000}, 64, kLimits);
-    CHECK(e.dma.write({0}, nanoseconds(0), {0x2000}, 64, kLimits) >= late);
-    // Another function is not held back.
+    const Picoseconds late = e.dma.write({0}, nanoseconds(1000), {0x1000}, 256, kLimits);
+    // Another function is not held back, nor is what was ready before.
     CHECK(e.dma.write({1}, nanoseconds(0), {0x2000}, 64, kLimits) < nanoseconds(200));
+    CHECK(e.dma.write({0}, nanoseconds(0), {0x2000}, 64, kLimits) < nanoseconds(300));
+    // What is ready with it or after it stays behind it.
+    const Picoseconds same = e.dma.write({0}, nanoseconds(1000), {0x2000}, 64, kLimits);
+    CHECK(same >= late);
+    CHECK(e.dma.write({0}, nanoseconds(1001), {0x2000}, 64, kLimits) >= same);
+}
+
+TEST_CASE("writes that are ready early and sent late hold back those ready after them", "[dma]") {
+    Engine e;
+    e.dma.write({0}, nanoseconds(20), {0x1000}, 64, kLimits);
+    const Picoseconds big = e.dma.write({0}, nanoseconds(10), {0x10000}, 65536, kLimits);
+    CHECK(e.dma.write({0}, nanoseconds(20), {0x1000}, 64, kLimits) >= big);
+}
+
+TEST_CASE("the order of posted writes forgets the earliest first", "[dma]") {
+    PostedOrder order;
+    for (int i = 1; i <= 100; ++i) {
+        order.add({nanoseconds(10 * i), nanoseconds(10 * i + 1), nanoseconds(10 * i + 2)});
+    }
+    CHECK(order.before(nanoseconds(1005)).sent == nanoseconds(1001));
+    CHECK(order.before(nanoseconds(995)).sent == nanoseconds(991));
+    // 36 are forgotten: the last of them stands for all.
+    CHECK(order.before(nanoseconds(5)).sent == nanoseconds(361));
+    order.add({nanoseconds(995), nanoseconds(2000), nanoseconds(2001)});
+    CHECK(order.before(nanoseconds(994)).sent == nanoseconds(991));
+    CHECK(order.before(nanoseconds(1005)).sent == nanoseconds(2000));
+    CHECK(order.before(nanoseconds(1005)).visible == nanoseconds(2001));
+    order.reset();
+    CHECK(order.before(nanoseconds(1005)).sent == Picoseconds{});
 }
 
 TEST_CASE("a read does not pass an earlier write but a later one", "[dma]") {
     Engine e;
     e.dma.write({0}, nanoseconds(0), {0x10000}, 65536, kLimits);
-    const Picoseconds sent = e.dma.posted_sent({0});
+    const Picoseconds sent = e.dma.posted_sent({0}, nanoseconds(10));
     CHECK(e.dma.read({0}, nanoseconds(10), {0x1000}, 64, kLimits) > sent);
     Engine f;
     f.dma.write({0}, nanoseconds(5000), {0x10000}, 65536, kLimits);

@@ -15,9 +15,12 @@ struct CqBench : QueueBench {
         update_eq(completions, true);
     }
     bool push(std::uint16_t tag, bool solicited = false) {
+        return push_at(calendar.now(), tag, solicited);
+    }
+    bool push_at(Picoseconds at, std::uint16_t tag, bool solicited = false) {
         std::array<std::byte, 64> cqe{};
         prm::View<prm::cqe64>(cqe).set<prm::cqe64::wqe_counter>(tag);
-        return engines.complete(*cq.cq, calendar.now(), cqe, solicited);
+        return engines.complete(*cq.cq, at, cqe, solicited);
     }
     unsigned events() {
         unsigned n = 0;
@@ -48,6 +51,17 @@ TEST_CASE("CQEs come in order over several laps", "[cq]") {
         }
         CHECK(bench.counters().cqes == 30);
     }
+}
+
+TEST_CASE("no CQE goes out before its predecessor, no event before the last CQE", "[cq]") {
+    CqBench bench;
+    bench.push_at(nanoseconds(1000), 0);
+    CHECK(bench.host.accesses.back().start == nanoseconds(1000));
+    bench.push_at(nanoseconds(100), 1);
+    CHECK(bench.host.accesses.back().start == nanoseconds(1000));
+    bench.arm_cq(bench.cq);
+    CHECK(bench.events() == 1);
+    CHECK(bench.host.accesses.back().start == nanoseconds(1000) + bench.timing.event_write);
 }
 
 TEST_CASE("an unarmed queue sends no event", "[cq]") {

@@ -48,6 +48,18 @@ TEST_CASE("an EQE goes out after the card's event time", "[eq]") {
     CHECK(bench.host.accesses.back().start == nanoseconds(100) + bench.timing.event_write);
 }
 
+TEST_CASE("no EQE goes out before its predecessor, no interrupt before the last EQE", "[eq]") {
+    QueueBench bench;
+    EqDriver eq = bench.create_eq(3, 0);
+    bench.engines.post(*eq.eq, nanoseconds(1000), EventType::CMD, 0, {});
+    const Picoseconds first = bench.host.accesses.back().start;
+    bench.engines.post(*eq.eq, nanoseconds(100), EventType::CMD, 0, {});
+    CHECK(bench.host.accesses.back().start == first);
+    bench.update_eq(eq, true);
+    REQUIRE(bench.host.interrupts.size() == 1);
+    CHECK(bench.host.interrupts[0].start == first);
+}
+
 TEST_CASE("the owner bit follows the laps of the ring", "[eq]") {
     QueueBench bench;
     EqDriver eq = bench.create_eq(2, 0);
