@@ -39,6 +39,8 @@ class ContextMemory {
 struct ContextCacheConfig {
     std::array<std::uint32_t, kContextTables> entries{1, 1, 1, 1};
     std::uint32_t reads = 1;  ///< under way at once
+    /// Bytes of a message behind the packet that is sent, for which translations are asked.
+    std::uint64_t ahead = 0;
     std::array<std::uint32_t, kContextKinds> bytes{512, 256, 256, 64, 64, 8};  ///< of a context
 };
 
@@ -84,6 +86,8 @@ class ContextCaches {
                        Picoseconds at) {
         return origin.mkey == 0 || bytes == 0 ? at : look_up(origin, offset, bytes, at);
     }
+
+    std::uint64_t ahead() const { return config_.ahead; }
 
     /// A command wrote the context: it passed through the cache.
     void written(ContextKind kind, std::uint32_t number);

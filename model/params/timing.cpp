@@ -24,6 +24,7 @@ void FirmwareTiming::check(const std::string& file) const {
          {&icm_queue_contexts, &icm_cq_contexts, &icm_mkeys, &icm_translations}) {
         require((*size)() >= 1 && (*size)() <= 1U << 20, *size, "1 to 1048576");
     }
+    require(icm_ahead().value <= 1U << 20, icm_ahead, "0 to 1MiB");
     require(icm_reads() >= 1 && icm_reads() <= 1024, icm_reads, "1 to 1024");
     require(dma_tags() >= 1 && dma_tags() <= 1024, dma_tags, "1 to 1024");
     require(dma_completion_buffer() >= Bytes{4096}, dma_completion_buffer,

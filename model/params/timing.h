@@ -65,6 +65,8 @@ struct FirmwareTiming : ParameterGroup {
     Parameter<std::uint32_t> icm_mkeys{*this, "icm.mkeys", "memory keys at hand on the card"};
     Parameter<std::uint32_t> icm_translations{*this, "icm.translations",
                                               "pages of memory keys at hand on the card"};
+    Parameter<Bytes> icm_ahead{*this, "icm.ahead",
+                               "of a message that is sent, translations are asked for so far ahead"};
     Parameter<std::uint32_t> icm_reads{*this, "icm.reads",
                                        "reads of contexts under way at once, at most"};
 

@@ -110,6 +110,8 @@ bool Requester::send_packet(Connection& connection, const Path& path) {
         const std::span<const model::PayloadPiece> pieces = request.pieces;
         const Picoseconds there =
             translated(environment_.caches, pieces, request.cursor, offset, payload, now);
+        translate_ahead(environment_.caches, pieces, request.cursor, {offset, payload},
+                        request.bytes, now);
         if (there > now) {
             s.translations_read = true;
             s.context_at = there;

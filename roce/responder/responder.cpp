@@ -40,6 +40,7 @@ void Responder::stop(Connection& connection) {
     state.responses.clear();
     state.message = ResponderState::Message::none;
     state.received = 0;
+    state.last_write = {};
     state.holds_receive = false;
     state.nak_in_flight = false;
     state.slot_booked = state.translations_read = false;

@@ -77,6 +77,7 @@ struct ResponderState {
     // The message under way
     Message message = Message::none;
     std::uint64_t received = 0;  ///< bytes of it
+    model::Picoseconds last_write;  ///< when the last payload so far went to host memory
     model::Picoseconds accepted;  ///< when its last packet so far went to host memory
     model::Picoseconds written;   ///< when its last byte so far is there
     /// A receive WQE was taken and not completed.

@@ -212,9 +212,10 @@ bool Responder::may_read(Connection& connection, const Response& response, unsig
         const ResponderResource& resource = state.resources[response.resource];
         const std::span<const model::HostRange> ranges = resource.ranges;
         const std::uint32_t mtu = connection.attributes.mtu;
-        const Picoseconds there =
-            translated(environment_.caches, ranges, resource.cursor,
-                       std::uint64_t{response.sent} * mtu, payload_of_read(response, mtu), now);
+        const Stretch packet{std::uint64_t{response.sent} * mtu, payload_of_read(response, mtu)};
+        const Picoseconds there = translated(environment_.caches, ranges, resource.cursor,
+                                             packet.offset, packet.bytes, now);
+        translate_ahead(environment_.caches, ranges, resource.cursor, packet, response.bytes, now);
         if (there > now) {
             state.translations_read = true;
             wake_at(connection, there);

@@ -57,6 +57,17 @@ Picoseconds look_up(model::ContextCaches* caches, std::span<const Range> ranges,
         .finish;
 }
 
+// Consecutive packets ask for consecutive stretches.
+template <class Range>
+void look_up_ahead(model::ContextCaches* caches, std::span<const Range> ranges, RangeCursor& cursor,
+                   const Stretch& packet, std::uint64_t message, Picoseconds at) {
+    if (caches == nullptr || caches->ahead() == 0) return;
+    const std::uint64_t end = packet.offset + packet.bytes;
+    const std::uint64_t from = packet.offset == 0 ? end : packet.offset + caches->ahead();
+    const std::uint64_t to = std::min(message, end + caches->ahead());
+    if (from < to) look_up(caches, ranges, cursor, from, to - from, at);
+}
+
 }  // namespace
 
 DmaResult gather(model::HostBus& host, model::FunctionId function, Picoseconds at,
@@ -127,6 +138,18 @@ Picoseconds translated(model::ContextCaches* caches, std::span<const model::Host
                        RangeCursor cursor, std::uint64_t offset, std::uint64_t bytes,
                        Picoseconds at) {
     return look_up(caches, ranges, cursor, offset, bytes, at);
+}
+
+void translate_ahead(model::ContextCaches* caches, std::span<const model::PayloadPiece> pieces,
+                     RangeCursor cursor, const Stretch& packet, std::uint64_t message,
+                     Picoseconds at) {
+    look_up_ahead(caches, pieces, cursor, packet, message, at);
+}
+
+void translate_ahead(model::ContextCaches* caches, std::span<const model::HostRange> ranges,
+                     RangeCursor cursor, const Stretch& packet, std::uint64_t message,
+                     Picoseconds at) {
+    look_up_ahead(caches, ranges, cursor, packet, message, at);
 }
 
 }  // namespace cxsim::roce

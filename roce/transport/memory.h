@@ -48,4 +48,19 @@ model::Picoseconds translated(model::ContextCaches* caches,
                               std::span<const model::HostRange> ranges, RangeCursor cursor,
                               std::uint64_t offset, std::uint64_t bytes, model::Picoseconds at);
 
+/// Of a message, what a packet takes of it.
+struct Stretch {
+    std::uint64_t offset = 0;
+    std::uint64_t bytes = 0;
+};
+
+/// Asks for the keys and translations that packets behind this one of the same message need, as far
+/// as the card looks ahead. `message`: its bytes. Nobody waits for them here.
+void translate_ahead(model::ContextCaches* caches, std::span<const model::PayloadPiece> pieces,
+                     RangeCursor cursor, const Stretch& packet, std::uint64_t message,
+                     model::Picoseconds at);
+void translate_ahead(model::ContextCaches* caches, std::span<const model::HostRange> ranges,
+                     RangeCursor cursor, const Stretch& packet, std::uint64_t message,
+                     model::Picoseconds at);
+
 }  // namespace cxsim::roce

@@ -142,6 +142,7 @@ firmware_stub::FirmwareConfig firmware_config(const model::CardData& card,
     config.context_caches.entries = {timing.icm_queue_contexts(), timing.icm_cq_contexts(),
                                      timing.icm_mkeys(), timing.icm_translations()};
     config.context_caches.reads = timing.icm_reads();
+    config.context_caches.ahead = timing.icm_ahead().value;
     config.port = firmware_stub::port_config(identity, card.capabilities());
     return config;
 }

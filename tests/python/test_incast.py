@@ -41,6 +41,10 @@ class Result:
     def completion(self):
         return self.table["completion, us: min / median / max"]
 
+    @property
+    def median_completion(self):
+        return float(self.completion.split("/")[1])
+
 
 class Incast(unittest.TestCase):
     @classmethod
@@ -88,8 +92,12 @@ class Incast(unittest.TestCase):
         self.assertEqual(often.table["marked packets"], self.both.table["marked packets"])
 
     def test_counted_payload_takes_as_long_but_for_reading_it(self):
-        counted = Result("--payload", "counted").number("completion, us: min / median / max")
-        self.assertAlmostEqual(counted / float(self.both.completion.split()[0]), 1, delta=0.02)
+        # Neither payload nor its translations are read. Marks fall differently in each run.
+        counted, real = 0, 0
+        for seed in ("1", "2", "3"):
+            counted += Result("--seed", seed, "--payload", "counted").median_completion
+            real += Result("--seed", seed).median_completion
+        self.assertAlmostEqual(counted / real, 1, delta=0.02)
 
     def test_without_both_packets_are_lost_and_sent_again(self):
         # The script compares every byte.
