@@ -7,6 +7,8 @@
 #include "firmware_stub/commands/common.h"
 #include "firmware_stub/commands/families.h"
 
+#include <algorithm>
+#include <array>
 #include <vector>
 
 namespace cxsim::firmware_stub {
@@ -84,6 +86,13 @@ Reply check_options(FunctionState& function, ConstView<qpc> context) {
     if ((context.get<qpc::cs_req>() != 0 || context.get<qpc::cs_res>() != 0) &&
         function.general<Cap::sctr_data_cqe>() == 0) {
         return refuse(Status::BAD_PARAM, "scatter to CQE not supported");
+    }
+    // mlx5_ib's MLX5_RES_SCAT_DATA32_CQE and the like.
+    constexpr std::array<std::uint32_t, 3> kResponder{0, 0x1, 0x2};
+    constexpr std::array<std::uint32_t, 3> kRequester{0, 0x11, 0x22};
+    if (std::ranges::find(kResponder, context.get<qpc::cs_res>()) == kResponder.end() ||
+        std::ranges::find(kRequester, context.get<qpc::cs_req>()) == kRequester.end()) {
+        return refuse(Status::BAD_PARAM, "form of scatter to CQE not defined");
     }
     const bool cross_channel = context.get<qpc::cd_master>() != 0 ||
                                context.get<qpc::cd_slave_send>() != 0 ||

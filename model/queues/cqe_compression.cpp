@@ -66,6 +66,7 @@ bool CompletionQueues::compressible(const Cq& cq, std::span<const std::byte, 64>
     }
     const View view(cqe);
     return view.get<prm::cqe64::opcode>() == kOpcodeReceive &&
+           view.get<prm::cqe64::cqe_format>() == 0 &&
            view.get<prm::cqe64::lro_num_seg>() <= 1;
 }
 

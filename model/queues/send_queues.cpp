@@ -13,6 +13,8 @@ constexpr std::uint64_t kPrefetchBytes = 256;
 // Of WQEs that BlueFlame brought and that are not executed.
 constexpr std::uint64_t kBlueFlameBytes = 1024;
 
+constexpr std::uint64_t kCarriesData = 2;  // of a completion under way
+
 constexpr std::uint32_t kSqcStateError = 3;
 constexpr std::uint32_t kRqTypeSrq = 1;  // qpc.rq_type
 constexpr std::uint32_t kEventOfQp = 0;  // qp_events.type
@@ -103,6 +105,7 @@ void SendQueues::clear(WorkQueue& wq) {
     state_.calendar().cancel(wq.event);
     for (const EventHandle& completion : wq.completions) state_.calendar().cancel(completion);
     wq.completions.clear();
+    wq.completion_data.clear();
     state_.void_events(wq.tag);
     wq.event = {};
     wq.active = false;
@@ -279,9 +282,13 @@ void SendQueues::step(Queue& queue, const WqeControl& control) {
 void SendQueues::complete_at(Queue& queue, Picoseconds at, const SendDone& done) {
     WorkQueue& wq = *queue.wq;
     wq.completed_until = std::max(wq.completed_until, at + state_.context.timing.completion_write);
-    const std::uint64_t packed =
+    std::uint64_t packed =
         std::uint64_t{done.byte_count} << 32 | std::uint64_t{done.wqe_index} << 16 |
         std::uint64_t{done.opcode} << 8 | static_cast<std::uint64_t>(done.solicited);
+    if (!done.data.empty()) {
+        packed |= kCarriesData;
+        std::ranges::copy(done.data, wq.completion_data.emplace_back().begin());
+    }
     wq.completions.push_back(state_.calendar().schedule<&SendQueues::complete>(
         state_.not_before_now(wq.completed_until), this, queue.arguments(state_, packed)));
 }
@@ -372,6 +379,10 @@ void SendQueues::complete(const EventArguments& arguments) {
                            static_cast<std::uint8_t>(arguments.c >> 8), queue.user_index()};
     Cqe cqe = make_send_cqe(origin, completions_.timestamp(now, queue.timestamp_format()),
                             static_cast<std::uint32_t>(arguments.c >> 32));
+    if ((arguments.c & kCarriesData) != 0) {
+        put_data(cqe, queue.wq->completion_data.front());
+        queue.wq->completion_data.erase(queue.wq->completion_data.begin());
+    }
     if (completions_.push(queue.cqn, now, cqe, (arguments.c & 1) != 0)) return;
     const Cq* cq = state_.context.resources.cqs.find(queue.cqn);
     if ((cq == nullptr || cq->error) && queue.running()) catastrophe(queue, now);

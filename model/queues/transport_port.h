@@ -60,6 +60,8 @@ struct SendDone {
     bool signaled = false;
     bool solicited = false;
     std::uint32_t byte_count = 0;  ///< of READ and atomics: bytes that came
+    /// At most kCqeDataBytes that came and go out in the CQE (cs_req) instead of to memory.
+    std::span<const std::byte> data{};
 };
 
 /// A receive WQE taken for a message that arrives.

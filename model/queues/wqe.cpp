@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/queues/wqe.h"
 
+#include "model/base/assert.h"
+
+#include <algorithm>
+
 namespace cxsim::model {
 namespace {
 
 constexpr std::uint32_t kVersion0Index = 0xffffff;
+constexpr std::uint32_t kFormatData32 = 1;  // cqe64.cqe_format
 constexpr std::uint32_t kOpcodeRequesterError = 13;
 constexpr std::uint32_t kOpcodeResponderError = 14;
 
@@ -37,6 +42,12 @@ Cqe make_send_cqe(const CqeOrigin& origin, std::uint64_t timestamp, std::uint32_
     cqe.set<prm::cqe64::qpn>(origin.queue);
     cqe.set<prm::cqe64::wqe_counter>(origin.wqe_counter);
     return bytes;
+}
+
+void put_data(std::span<std::byte, 64> cqe, std::span<const std::byte> data) {
+    CX_ASSERT(data.size() <= kCqeDataBytes, "{} bytes for a CQE", data.size());
+    std::ranges::copy(data, cqe.begin());
+    prm::View<prm::cqe64>(cqe).set<prm::cqe64::cqe_format>(kFormatData32);
 }
 
 Cqe make_error_cqe(const CqeOrigin& origin, const WqeStatus& status, bool responder) {

@@ -111,6 +111,8 @@ using Cqe = std::array<std::byte, 64>;
 
 /// A requester's CQE of success (opcode 0). `bytes`: of READ and atomics, what came.
 Cqe make_send_cqe(const CqeOrigin& origin, std::uint64_t timestamp, std::uint32_t bytes = 0);
+/// Data go out in the CQE, at most kCqeDataBytes: they take the place of what no driver needs then.
+void put_data(std::span<std::byte, 64> cqe, std::span<const std::byte> data);
 /// A CQE of error: opcode 13 for a requester, 14 for a responder.
 Cqe make_error_cqe(const CqeOrigin& origin, const WqeStatus& status, bool responder);
 

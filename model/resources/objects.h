@@ -140,6 +140,9 @@ struct ErrorScan {
     bool receive_flush_begun = false;
 };
 
+/// So many bytes of data find room in a CQE of 64 bytes.
+inline constexpr std::size_t kCqeDataBytes = 32;
+
 /// One direction of a work queue in host memory.
 struct WorkQueue {
     HostRing ring;
@@ -155,6 +158,8 @@ struct WorkQueue {
     std::vector<std::byte> fetched;  ///< what was read of the queue from `consumer` on
     Picoseconds completed_until;   ///< time of the latest completion under way
     std::vector<EventHandle> completions;  ///< under way, oldest first
+    /// Data of those completions that carry some.
+    std::vector<std::array<std::byte, kCqeDataBytes>> completion_data;
     WqeStatus failure;             ///< of the WQE at `consumer`, not yet reported
     std::uint16_t linked_index = 0;  ///< linked lists: the WQE at the list's head
     std::uint32_t strides_used = 0;  ///< striding receive queues: of the WQE at `consumer`

@@ -210,6 +210,13 @@ bool Requester::answer(Connection& connection, Picoseconds at, const ReceivedPac
                 : take_original(connection, at, request, headers.original);
 }
 
+/// A short answer may come in the request's completion (qpc.cs_req), if there is one; its buffer is
+/// not touched.
+bool Requester::in_completion(const Connection& connection, const WorkRequest& request) const {
+    return request.answers() && request.signaled && request.bytes > 0 &&
+           request.bytes <= connection.attributes.answer_in_cqe && !environment_.synthetic;
+}
+
 bool Requester::take_read(Connection& connection, Picoseconds at, WorkRequest& request,
                           const ReceivedPacket& packet) {
     RequesterState& s = connection.requester;
@@ -221,7 +228,9 @@ bool Requester::take_read(Connection& connection, Picoseconds at, WorkRequest& r
         fail(connection, at, s.acknowledged, kBadResponse);
         return false;
     }
-    if (!packet.payload.empty() && !environment_.synthetic) {
+    if (in_completion(connection, request)) {
+        std::ranges::copy(packet.payload, request.cqe_data.begin());
+    } else if (!packet.payload.empty() && !environment_.synthetic) {
         const std::span<const model::PayloadPiece> pieces = request.pieces;
         at = translated(environment_.caches, pieces, request.cursor, offset, packet.payload.size(),
                         at);
@@ -254,13 +263,17 @@ bool Requester::take_original(Connection& connection, Picoseconds at, WorkReques
         } else {
             model::store_le<std::uint64_t>(bytes.data(), original);
         }
-        const std::span<const model::PayloadPiece> pieces = request.pieces;
-        at = translated(environment_.caches, pieces, request.cursor, 0, bytes.size(), at);
-        const model::DmaResult written = scatter(environment_.host, environment_.function, at,
-                                                 pieces, request.cursor, 0, bytes);
-        if (!written.ok()) {
-            fail(connection, at, s.acknowledged, kScatterFailed);
-            return false;
+        if (in_completion(connection, request)) {
+            std::ranges::copy(bytes, request.cqe_data.begin());
+        } else {
+            const std::span<const model::PayloadPiece> pieces = request.pieces;
+            at = translated(environment_.caches, pieces, request.cursor, 0, bytes.size(), at);
+            const model::DmaResult written = scatter(environment_.host, environment_.function, at,
+                                                     pieces, request.cursor, 0, bytes);
+            if (!written.ok()) {
+                fail(connection, at, s.acknowledged, kScatterFailed);
+                return false;
+            }
         }
     }
     passed(s, request);

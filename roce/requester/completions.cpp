@@ -3,6 +3,8 @@
 #include "roce/requester/requester.h"
 
 #include <algorithm>
+#include <array>
+#include <span>
 
 namespace cxsim::roce {
 
@@ -40,6 +42,9 @@ bool Requester::report(Connection& connection, Picoseconds at) {
     done.signaled = request.signaled;
     done.solicited = request.solicited;
     if (request.answers()) done.byte_count = static_cast<std::uint32_t>(request.bytes);
+    // Its place in the ring may be taken anew during the report.
+    const std::array<std::byte, model::kCqeDataBytes> data = request.cqe_data;
+    if (in_completion(connection, request)) done.data = std::span(data).first(done.byte_count);
     s.last_done = std::max({s.last_done, at, request.finish});
     s.requests.pop();
     s.cursor = std::max(s.cursor, s.requests.begin());

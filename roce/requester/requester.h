@@ -86,6 +86,7 @@ class Requester {
     bool negative(Connection& connection, model::Picoseconds at, const TransportHeaders& headers);
     bool not_ready(Connection& connection, model::Picoseconds at, std::uint8_t code);
     bool answer(Connection& connection, model::Picoseconds at, const ReceivedPacket& packet);
+    bool in_completion(const Connection& connection, const WorkRequest& request) const;
     bool take_read(Connection& connection, model::Picoseconds at, WorkRequest& request,
                    const ReceivedPacket& packet);
     bool take_original(Connection& connection, model::Picoseconds at, WorkRequest& request,

@@ -8,6 +8,7 @@
 #include "roce/transport/memory.h"
 #include "roce/wire/codec.h"
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -52,6 +53,7 @@ struct WorkRequest {
     model::Picoseconds ready;     ///< not to be sent before
     model::Picoseconds finish;    ///< not to be completed before
     RangeCursor cursor;
+    std::array<std::byte, model::kCqeDataBytes> cqe_data;  ///< the answer, if it goes in the CQE
     std::vector<model::PayloadPiece> pieces;
     std::vector<std::byte> wqe;   ///< if pieces lie in it
     std::vector<std::byte> address_vector;

@@ -22,9 +22,6 @@ constexpr std::uint32_t kResponderSendInvalidate = 4;
 // cqe64.grh
 constexpr std::uint32_t kGrhInBuffer = 1;
 
-// cqe64.cqe_format
-constexpr std::uint32_t kInlineData32 = 1;
-
 // The CQE's number of the network layer.
 std::uint32_t network_type(NetworkKind kind) {
     switch (kind) {
@@ -76,11 +73,6 @@ void fill_completion(std::span<std::byte, 64> cqe, const ReceivedPacket& packet,
     } else if (network_header) {
         view.set<cqe64::pkey>(packet.headers.pkey);
     }
-}
-
-void fill_inline_data(std::span<std::byte, 64> cqe, std::span<const std::byte> data) {
-    std::ranges::copy(data, cqe.begin());
-    prm::View<prm::cqe64>(std::span<std::byte>(cqe)).set<prm::cqe64::cqe_format>(kInlineData32);
 }
 
 std::array<std::byte, kGrhBytes> network_header_of(const ReceivedPacket& packet) {

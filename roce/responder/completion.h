@@ -17,9 +17,6 @@ namespace cxsim::roce {
 void fill_completion(std::span<std::byte, 64> cqe, const ReceivedPacket& packet,
                      std::uint32_t source_qp, std::uint32_t bytes, bool network_header);
 
-/// Puts at most 32 bytes of data into the CQE instead of the buffer.
-void fill_inline_data(std::span<std::byte, 64> cqe, std::span<const std::byte> data);
-
 /// The 40 bytes in front of a datagram's payload: GRH or IPv6 header as it came; an IPv4 header
 /// stands in the last 20, zeros before it (IBTA annex A17).
 std::array<std::byte, kGrhBytes> network_header_of(const ReceivedPacket& packet);

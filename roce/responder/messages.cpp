@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SEND and RDMA WRITE, packet by packet; datagrams.
+#include "model/queues/wqe.h"
 #include "roce/responder/completion.h"
 #include "roce/responder/responder.h"
 #include "roce/responder/syndromes.h"
@@ -14,9 +15,6 @@ namespace {
 using model::Picoseconds;
 using model::ReceiveVerdict;
 using Message = ResponderState::Message;
-
-// cqe64.cqe_format: the data stand in the first half of the CQE.
-constexpr std::uint32_t kInlineBytes = 32;
 
 // First and middle packets are full, a last one is not empty (IBTA volume 1, section 9.7.4.1.5).
 bool length_fits(const OperationTraits& traits, std::uint32_t bytes, std::uint32_t mtu) {
@@ -172,6 +170,8 @@ bool Responder::store(Connection& connection, Picoseconds at, const ReceivedPack
     if (stored) {
         start = translated(environment_.caches, ranges, cursor, state.received,
                            packet.payload.size(), start);
+        // Programs that look at the last byte count on the order of the bytes before it.
+        start = state.last_write = std::max(start, state.last_write);
     }
     state.accepted = std::max(state.accepted, start);
     state.written = std::max(state.written, start);
@@ -199,8 +199,7 @@ bool Responder::in_completion(const Connection& connection, const ReceivedPacket
     const OperationTraits& traits = packet.headers.traits();
     return traits.send && traits.first && traits.last && !packet.payload.empty() &&
            connection.service != WireService::ud && packet.payload.size() == packet.payload_bytes &&
-           packet.payload_bytes <=
-               std::min<std::uint32_t>(kInlineBytes, connection.attributes.receive_in_cqe);
+           packet.payload_bytes <= connection.attributes.receive_in_cqe;
 }
 
 /// The message's last packet is there.
@@ -225,7 +224,7 @@ void Responder::complete(Connection& connection, const ReceivedPacket& packet, s
     fill_completion(cqe, packet,
                     datagram ? packet.headers.source_qp : connection.attributes.remote_qp, bytes,
                     network_header);
-    if (in_completion(connection, packet)) fill_inline_data(cqe, packet.payload);
+    if (in_completion(connection, packet)) model::put_data(cqe, packet.payload);
     // PCIe keeps the completion behind the data: it need not wait until they are visible.
     const Picoseconds done = std::max({state.accepted, state.receive_known, state.completed_until});
     state.completed_until = done;

@@ -36,8 +36,10 @@ struct QpAttributes {
     bool reserved_lkey = false;
     bool shared_receive = false;              ///< receives come from an SRQ: no credits
     std::uint8_t service_level = 0;
-    /// SENDs of one packet up to so many bytes come in their completion (cs_res); at most 32 do.
+    /// SENDs of up to so many bytes come in their completion (cs_res): 0 or kCqeDataBytes.
     std::uint8_t receive_in_cqe = 0;
+    /// The same of answers of READs and atomics that ask for a completion (cs_req).
+    std::uint8_t answer_in_cqe = 0;
 };
 
 struct Connection {

@@ -110,6 +110,9 @@ void Transport::take_attributes(Connection& connection) {
     a.atomic_mode = static_cast<std::uint8_t>(context.get<qpc::atomic_mode>());
     a.reserved_lkey = context.get<qpc::rlky>() != 0;
     a.shared_receive = context.get<qpc::rq_type>() == kSharedReceive;
+    // Both forms, of 32 and of 64 bytes: what is longer than kCqeDataBytes goes to memory.
+    a.receive_in_cqe = context.get<qpc::cs_res>() != 0 ? model::kCqeDataBytes : 0;
+    a.answer_in_cqe = context.get<qpc::cs_req>() != 0 ? model::kCqeDataBytes : 0;
     a.service_level =
         static_cast<std::uint8_t>(context.get<qpc::primary_address_path, ads::sl>());
     if (connection.service != WireService::ud) {

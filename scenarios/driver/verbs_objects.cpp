@@ -395,6 +395,10 @@ bool VerbsSrq::post_receive(std::uint64_t id, std::span<const Sge> sges) {
     return true;
 }
 
+std::span<const std::byte> VerbsSrq::pieces(std::uint16_t index) const {
+    return wqe(index).subspan(prm::wqe_srq_next_seg::kBytes);
+}
+
 std::uint64_t VerbsSrq::complete(std::uint16_t index) {
     if (index >= ids_.size()) {
         throw DriverError(fmt::format("SRQ {:#x} has no entry {}", number(), index));

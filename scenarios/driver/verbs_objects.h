@@ -176,6 +176,8 @@ class VerbsSrq final : public VerbsObject {
     std::uint32_t free_entries() const { return free_; }
     /// False if the queue is full. Throws DriverError for more pieces than an entry holds.
     bool post_receive(std::uint64_t id, std::span<const Sge> sges);
+    /// The pieces of entry `index` as they were posted.
+    std::span<const std::byte> pieces(std::uint16_t index) const;
     /// A receive of entry `index` has ended: the entry is free again. Returns the request's id.
     std::uint64_t complete(std::uint16_t index);
     /// Reports SRQ_RQ_LIMIT once when fewer receives than `limit` are left.

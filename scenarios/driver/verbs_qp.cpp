@@ -27,6 +27,8 @@ constexpr std::uint32_t kPort = 1;
 constexpr std::uint32_t kLargestMessageLog = 30;
 constexpr std::uint32_t kIbAtomics = 1;  // qpc.atomic_mode
 constexpr std::uint32_t kNoReceiveQueue = 3;  // qpc.rq_type: receives of no bytes only
+constexpr std::uint32_t kReceivedDataInCqe = 0x1;  // qpc.cs_res, up to 32 bytes
+constexpr std::uint32_t kAnswersInCqe = 0x11;      // qpc.cs_req
 constexpr std::uint32_t kSharedReceiveQueue = 1;
 // Bits of opt_param_mask.
 constexpr std::uint32_t kOptRemoteRead = 1U << 1;
@@ -121,6 +123,10 @@ VerbsQp::VerbsQp(VerbsContext& context, const VerbsPd& pd, VerbsCq& send_cq, Ver
             qp.set<qpc::uar_page>(context.driver.uar());
             qp.set<qpc::log_page_size>(log2_of(ring_.bytes.size()) - 12);
             qp.set<qpc::user_index>(kVersion0);
+            if (options.data_in_completions) {
+                qp.set<qpc::cs_res>(kReceivedDataInCqe);
+                qp.set<qpc::cs_req>(kAnswersInCqe);
+            }
             qp.set<qpc::cqn_snd>(send_cq.number());
             qp.set<qpc::cqn_rcv>(receive_cq.number());
             qp.set<qpc::dbr_addr>(record_.address.value);
@@ -176,6 +182,7 @@ void VerbsQp::to_rtr(const ConnectionOptions& connection) {
             context.set<qpc::log_msg_max>(kLargestMessageLog);
             context.set<qpc::mtu>(mtu_code(connection.mtu));
             context.set<qpc::remote_qpn>(connection.remote_qpn);
+            remote_qpn_ = connection.remote_qpn;
             context.set<qpc::next_rcv_psn>(connection.receive_psn);
             context.set<qpc::log_rra_max>(connection.log_responder_resources);
             context.set<qpc::min_rnr_nak>(connection.min_rnr_timer);

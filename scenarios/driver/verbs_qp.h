@@ -20,6 +20,9 @@ struct QpOptions {
     unsigned max_inline = 0;               ///< bytes, 900 at most
     VerbsSrq* srq = nullptr;               ///< receives come from here
     std::uint8_t counter_set = 0;
+    /// Short SENDs that arrive, and answers of READs and atomics that ask for a completion, come in
+    /// the CQE (scatter to CQE); the driver puts them where they belong. Not of datagrams.
+    bool data_in_completions = false;
     bool blue_flame = false;  ///< a single WQE of 256 bytes or less is written into the UAR
 };
 
@@ -103,6 +106,8 @@ class VerbsQp final : public VerbsObject {
     std::size_t write_payload(const SendRequest& request, std::span<std::byte> wqe,
                               std::size_t at) const;
     void check(const SendRequest& request) const;
+    void scatter_received(std::uint16_t index, std::span<const std::byte> data) const;
+    void scatter_answer(std::uint16_t index, std::span<const std::byte> data) const;
 
     QpOptions options_;
     VerbsCq& send_cq_;
@@ -123,6 +128,7 @@ class VerbsQp final : public VerbsObject {
     std::uint32_t sends_done_ = 0;
     std::uint16_t receive_producer_ = 0;
     std::uint16_t receive_consumer_ = 0;
+    std::uint32_t remote_qpn_ = 0;
     unsigned blue_flame_half_ = 0;
 };
 

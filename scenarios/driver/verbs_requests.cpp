@@ -24,6 +24,7 @@ constexpr std::uint32_t kFence = 2;     // wqe_ctrl_seg.fm: after earlier READs 
 constexpr std::uint32_t kSignaled = 2;  // wqe_ctrl_seg.ce
 constexpr std::uint8_t kRequesterError = 13;  // cqe64.opcode
 constexpr std::uint8_t kResponderError = 14;
+constexpr std::uint32_t kDataInCqe = 1;  // cqe64.cqe_format: the first 32 bytes
 
 // Bits of wqe_umr_ctrl_seg.mkey_mask, as libmlx5 names them.
 constexpr std::uint64_t kMaskRegion = 1U << 0 | 1U << 6;  // length, start address
@@ -309,6 +310,38 @@ bool VerbsQp::post_receive(std::uint64_t id, std::span<const Sge> sges) {
 
 // ---- Completions ----
 
+namespace {
+
+/// Data that came in a CQE go into the pieces of a ring that begin at `at`.
+void scatter(Host& host, std::span<const std::byte> ring, std::size_t at,
+             std::span<const std::byte> data) {
+    for (; !data.empty(); at += wqe_data_seg::kBytes) {
+        const prm::ConstView<wqe_data_seg> piece(ring.subspan(at % ring.size(), wqe_data_seg::kBytes));
+        const std::size_t bytes = std::min<std::size_t>(data.size(), piece.get<wqe_data_seg::byte_count>());
+        if (bytes == 0) throw DriverError("a CQE brought more than its request has room for");
+        host.memory().store({piece.get<wqe_data_seg::addr>()}, data.first(bytes));
+        data = data.subspan(bytes);
+    }
+}
+
+}  // namespace
+
+void VerbsQp::scatter_received(std::uint16_t index, std::span<const std::byte> data) const {
+    const auto ring = options_.srq != nullptr
+                          ? options_.srq->pieces(index)
+                          : receive_ring_.subspan((index & (receive_ids_.size() - 1)) * receive_stride_,
+                                                  receive_stride_);
+    scatter(context_.host(), ring, 0, data);
+}
+
+void VerbsQp::scatter_answer(std::uint16_t index, std::span<const std::byte> data) const {
+    const Sent& sent = sent_[index & (send_blocks_ - 1)];
+    std::size_t at = (index & (send_blocks_ - 1)) * kBlock + wqe_ctrl_seg::kBytes +
+                     prm::wqe_raddr_seg::kBytes;
+    if (is_atomic(sent.op)) at += prm::wqe_atomic_seg::kBytes;
+    scatter(context_.host(), send_ring_, at, data);
+}
+
 Completion VerbsQp::completed(std::span<const std::byte> bytes) {
     using prm::cqe64;
     using prm::err_cqe;
@@ -328,6 +361,10 @@ Completion VerbsQp::completed(std::span<const std::byte> bytes) {
     } else {
         throw DriverError(fmt::format("QP {:#x} has a CQE with opcode {:#x}", number(), opcode));
     }
+    const bool in_cqe = done.ok() && cqe.get<cqe64::cqe_format>() == kDataInCqe;
+    if (in_cqe && done.bytes > model::kCqeDataBytes) {
+        throw DriverError(fmt::format("QP {:#x} has a CQE with {} bytes", number(), done.bytes));
+    }
     done.receive = opcode == kResponderError || (done.ok() && done.kind != CompletionKind::sent);
     if (!done.receive) {
         const Sent& sent = sent_[counter & (send_blocks_ - 1)];
@@ -337,10 +374,12 @@ Completion VerbsQp::completed(std::span<const std::byte> bytes) {
         }
         done.id = sent.id;
         done.op = sent.op;
+        if (in_cqe) scatter_answer(counter, bytes.first(done.bytes));
         send_consumer_ = static_cast<std::uint16_t>(counter + sent.blocks);
         sends_done_ = sent.serial + 1;
         return done;
     }
+    if (done.ok() && in_cqe) scatter_received(counter, bytes.first(done.bytes));
     if (options_.srq != nullptr) {
         done.id = options_.srq->complete(counter);
     } else {
@@ -351,8 +390,12 @@ Completion VerbsQp::completed(std::span<const std::byte> bytes) {
         ++receive_consumer_;
     }
     if (!done.ok()) return done;
-    done.source_qpn = cqe.get<cqe64::rqpn>();
     done.immediate = cqe.get<cqe64::immediate>();
+    if (in_cqe) {  // data stand in place of the other fields
+        done.source_qpn = remote_qpn_;
+        return done;
+    }
+    done.source_qpn = cqe.get<cqe64::rqpn>();
     done.priority = static_cast<std::uint8_t>(cqe.get<cqe64::sl>());
     done.grh = cqe.get<cqe64::grh>() != 0;
     return done;

@@ -54,7 +54,7 @@ AccessRights rights(const std::vector<std::string>& words) {
 QpHandle make_qp(const CardHandle& card, const CqHandle& cq, const std::string& service,
                  const CqHandle* receive_cq, const PdHandle* pd, const SrqHandle* srq,
                  std::uint32_t send_requests, std::uint32_t receive_requests, unsigned max_pieces,
-                 unsigned max_inline, bool blue_flame) {
+                 unsigned max_inline, bool blue_flame, bool data_in_completions) {
     QpOptions options;
     if (service == "uc") options.service = QpService::uc;
     else if (service == "ud") options.service = QpService::ud;
@@ -65,6 +65,7 @@ QpHandle make_qp(const CardHandle& card, const CqHandle& cq, const std::string& 
     options.max_send_sges = options.max_receive_sges = max_pieces;
     options.max_inline = max_inline;
     options.blue_flame = blue_flame;
+    options.data_in_completions = data_in_completions;
     VerbsDriver& verbs = card.verbs();
     return {*card.station,
             verbs.create_qp(pd != nullptr ? pd->get() : verbs.pd(), cq.get(),
@@ -156,7 +157,9 @@ void bind_card(py::module_& module) {
              py::arg("srq") = py::none(), py::arg("send_requests") = 128,
              py::arg("receive_requests") = 128, py::arg("max_pieces") = 4,
              py::arg("max_inline") = 0, py::arg("blue_flame") = false,
+             py::arg("data_in_completions") = false,
              "A queue pair in reset. service: 'rc', 'uc', 'ud'. max_inline: bytes, up to 900.\n"
+             "data_in_completions: up to 32 bytes of a SEND, READ or atomic come in the CQE.\n"
              "Raises DriverError, ValueError.")
         .def(
             "command",

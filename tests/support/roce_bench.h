@@ -95,8 +95,9 @@ class FakeQpQueues final : public model::QpQueues {
   public:
     struct Sent {
         model::Picoseconds at;
-        model::SendDone done;
+        model::SendDone done;  ///< its data are gone
         std::uint32_t qp = 0;
+        std::vector<std::byte> data{};
     };
     struct SendFailure {
         model::Picoseconds at;
@@ -157,7 +158,8 @@ class FakeQpQueues final : public model::QpQueues {
     }
 
     void send_done(model::Qp& qp, model::Picoseconds at, const model::SendDone& done) override {
-        sent.push_back({at, done, qp.id.number});
+        sent.push_back({at, done, qp.id.number, {done.data.begin(), done.data.end()}});
+        sent.back().done.data = {};
     }
     void send_failed(model::Qp&, model::Picoseconds at, std::uint16_t wqe_index,
                      const model::WqeStatus& status) override {

@@ -146,6 +146,7 @@ RcEnd::RcEnd(const SoakOptions& options, SoakStation& station, SoakShared& share
     qp.max_send_sges = kMaxPieces;
     qp.max_inline = index % 2 == 0 ? kMaxInline : 0;
     qp.blue_flame = index % 3 == 0;
+    qp.data_in_completions = index % 4 < 2;
     if (from_srq) qp.srq = shared.srq;
     qp_ = &verbs.create_qp(verbs.pd(), *shared.send_cq, *shared.receive_cq, qp);
     if (from_srq) return;

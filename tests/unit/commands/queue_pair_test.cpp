@@ -99,7 +99,9 @@ TEST_CASE("creating a QP is refused for each thing that is wrong", "[queue_pair]
          {"doorbell record", [](View v) { v.set<In::qpc, qpc::dbr_addr>(0x1001U); },
           Status::BAD_PARAM},
          {"signature", [](View v) { v.set<In::qpc, qpc::wq_signature>(1U); }, Status::BAD_PARAM},
-         {"scatter to CQE", [](View v) { v.set<In::qpc, qpc::cs_res>(0x11U); }, Status::BAD_PARAM},
+         {"receives in CQEs", [](View v) { v.set<In::qpc, qpc::cs_res>(0x11U); },
+          Status::BAD_PARAM},
+         {"answers in CQEs", [](View v) { v.set<In::qpc, qpc::cs_req>(0x1U); }, Status::BAD_PARAM},
          {"cross-channel", [](View v) { v.set<In::qpc, qpc::cd_master>(1U); }, Status::BAD_PARAM},
          {"loop back", [](View v) { v.set<In::qpc, qpc::block_lb_mc>(1U); }, Status::BAD_PARAM},
          {"offload", [](View v) { v.set<In::qpc, qpc::offload_type>(1U); }, Status::BAD_PARAM},
@@ -114,6 +116,13 @@ TEST_CASE("creating a QP is refused for each thing that is wrong", "[queue_pair]
     auto xrc = bench.create_input(ServiceType::xrc);
     xrc.view().set<In::qpc, qpc::xrcd>(0x7777U);
     CHECK(refused(bench.run<prm::create_qp_out>(xrc), Status::BAD_PARAM));
+    QpBench plain(capability({{"cmd_hca_cap.sctr_data_cqe", "0"}}));
+    check_refusals<prm::create_qp_out>(
+        plain, plain.create_input(ServiceType::rc),
+        {{"receives in CQEs", [](View v) { v.set<In::qpc, qpc::cs_res>(0x1U); },
+          Status::BAD_PARAM},
+         {"answers in CQEs", [](View v) { v.set<In::qpc, qpc::cs_req>(0x11U); },
+          Status::BAD_PARAM}});
     QpBench small(capability({{"cmd_hca_cap.log_max_qp_sz", "5"}}));
     check_refusals<prm::create_qp_out>(small, small.create_input(ServiceType::rc),
                                        {{"send size", [](View) {}, Status::BAD_PARAM},
@@ -123,6 +132,20 @@ TEST_CASE("creating a QP is refused for each thing that is wrong", "[queue_pair]
                                              v.set<In::qpc, qpc::log_rq_size>(6U);
                                          },
                                          Status::BAD_PARAM}});
+}
+
+TEST_CASE("a QP may have its data in CQEs, of both sizes", "[queue_pair]") {
+    QpBench bench;
+    for (const std::uint32_t form : {1U, 2U}) {
+        auto in = bench.create_input(ServiceType::rc);
+        in.view().set<In::qpc, qpc::cs_res>(form);
+        in.view().set<In::qpc, qpc::cs_req>(form * 0x11);
+        const auto answer = bench.run<prm::create_qp_out>(in);
+        REQUIRE(answer.ok());
+        const auto context = bench.qp(answer.get<prm::create_qp_out::qpn>()).view();
+        CHECK(context.get<qpc::cs_res>() == form);
+        CHECK(context.get<qpc::cs_req>() == form * 0x11);
+    }
 }
 
 TEST_CASE("the driver's UMR QP is created without a protection domain", "[queue_pair]") {

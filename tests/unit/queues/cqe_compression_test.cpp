@@ -142,6 +142,21 @@ TEST_CASE("errors and solicited completions do not wait", "[compression]") {
     CHECK(bench.poll(kChecksum).size() == 3);
 }
 
+TEST_CASE("completions that carry data are written as they are", "[compression]") {
+    CompressionBench bench(kHash);
+    for (std::uint32_t i = 0; i < 3; ++i) {
+        std::array<std::byte, 64> cqe{};
+        const prm::View<prm::cqe64> view(cqe);
+        view.set<prm::cqe64::opcode>(2U);
+        view.set<prm::cqe64::cqe_format>(1U);
+        view.set<prm::cqe64::wqe_counter>(i);
+        CHECK(bench.engines.complete(*bench.cq.cq, bench.calendar.now(), cqe, false));
+    }
+    CHECK(bench.counters().compressed_cqes == 0);
+    CHECK(bench.cq.cq->producer == 3);
+    CHECK(prm::ConstView<prm::cqe64>(bench.slot(2)).get<prm::cqe64::cqe_format>() == 1);
+}
+
 TEST_CASE("a block fills 64 entries at most and does not wait for the window then",
           "[compression]") {
     CompressionBench bench(kChecksum, 7);

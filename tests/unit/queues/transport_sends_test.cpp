@@ -90,6 +90,37 @@ TEST_CASE("a report ahead of time completes then, later ones behind it", "[trans
     CHECK(counters_of(bench.drain_cq(bench.send_cq)) == std::vector<std::uint32_t>{0, 1});
 }
 
+TEST_CASE("data that came with a report go out in its CQE", "[transport]") {
+    using prm::cqe64;
+    TransportBench bench;
+    Qp& qp = bench.make_qp();
+    SqDriver driver = bench.driver(qp);
+    for (int i = 0; i < 4; ++i) bench.send(driver, 0x10, remote_segment(0, 1) + bench.data(32));
+    const Picoseconds now = bench.calendar.now();
+    const std::vector<std::byte> first(32, std::byte{1});
+    const std::vector<std::byte> third(8, std::byte{3});
+    bench.queues.send_done(qp, now, {0, 0x10, true, false, 32, first});
+    bench.queues.send_done(qp, now, {1, 0x10, true, false, 32});
+    bench.queues.send_done(qp, now, {2, 0x10, true, false, 8, third});
+    bench.run();
+    const auto seen = bench.drain_cq(bench.send_cq);
+    REQUIRE(seen.size() == 3);
+    const auto format = [&](std::size_t i) {
+        return prm::ConstView<cqe64>(seen[i].bytes).get<cqe64::cqe_format>();
+    };
+    CHECK(format(0) == 1);
+    CHECK(std::ranges::equal(std::span(seen[0].bytes).first(32), first));
+    CHECK(format(1) == 0);
+    CHECK(format(2) == 1);
+    CHECK(std::ranges::equal(std::span(seen[2].bytes).first(8), third));
+    CHECK(prm::ConstView<cqe64>(seen[2].bytes).get<cqe64::byte_cnt>() == 8);
+    CHECK(counters_of(seen) == std::vector<std::uint32_t>{0, 1, 2});
+    // Of a queue that was reset nothing is left for the next to find.
+    bench.queues.send_done(qp, now + microseconds(5), {3, 0x10, true, false, 32, first});
+    bench.move_qp(qp, QpState::reset);
+    CHECK(qp.sq.completion_data.empty());
+}
+
 TEST_CASE("a transport may report during the call", "[transport]") {
     TransportBench bench;
     Qp& qp = bench.make_qp(kUc);

@@ -27,6 +27,7 @@ struct Request {
     std::uint32_t atomic_bytes = 8;
     model::FenceMode fence = model::FenceMode::none;
     bool solicits_peer = false;
+    bool signaled = true;
     bool local = false;
     model::Picoseconds local_finish{};
     std::span<const std::byte> address_vector{};
@@ -67,7 +68,7 @@ struct RequesterBench : RoceBench {
                            .payload = {}};
         send.control.opcode = static_cast<std::uint8_t>(request.opcode);
         send.control.index = next_index++;
-        send.control.signaled = true;
+        send.control.signaled = request.signaled;
         send.control.solicits_peer = request.solicits_peer;
         send.control.immediate = request.immediate;
         send.fence = request.fence;

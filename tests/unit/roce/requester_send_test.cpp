@@ -138,6 +138,35 @@ TEST_CASE("a READ takes the PSNs of its answer and scatters it in order", "[requ
     CHECK(b.done() == std::vector<unsigned>{0, 1});
 }
 
+TEST_CASE("a short answer may come in its completion, if there is one", "[requester]") {
+    RequesterBench b;
+    auto& c = b.open();
+    c.attributes.answer_in_cqe = model::kCqeDataBytes;
+    b.post(c, {.opcode = WqeOpcode::rdma_read, .bytes = 32, .host = 0x4000});
+    b.post(c, {.opcode = WqeOpcode::rdma_read, .bytes = 32, .host = 0x5000, .signaled = false});
+    b.post(c, {.opcode = WqeOpcode::rdma_read, .bytes = 33, .host = 0x6000});
+    b.post(c, {.opcode = WqeOpcode::atomic_fetch_add, .bytes = 8, .host = 0x7000, .swap_add = 3});
+    b.run_for(microseconds(5));
+    std::vector<std::byte> data(33, std::byte{5});
+    const std::span<const std::byte> answer(data);
+    b.read_response(c, Operation::read_response_only, 100, answer.first(32));
+    b.read_response(c, Operation::read_response_only, 101, answer.first(32));
+    CHECK(b.host.writes == 1);
+    b.read_response(c, Operation::read_response_only, 102, answer);
+    const std::uint8_t fine = roce::aeth_syndrome(roce::AethKind::ack, roce::kUnlimitedCredits);
+    b.respond(c, Operation::atomic_acknowledge, 103, fine, 4, {}, 0x0102'0304'0506'0708);
+    REQUIRE(b.done() == std::vector<unsigned>{0, 1, 2, 3});
+    CHECK(b.host.writes == 2);
+    CHECK(std::ranges::equal(b.queues.sent[0].data, answer.first(32)));
+    CHECK(b.queues.sent[1].data.empty());
+    CHECK(b.queues.sent[2].data.empty());
+    CHECK(b.queues.sent[3].data.size() == 8);
+    CHECK(b.queues.sent[3].data[0] == std::byte{8});
+    CHECK(b.host.bytes(0x5000, 1)[0] == std::byte{5});
+    CHECK(b.host.bytes(0x6000, 1)[0] == std::byte{5});
+    CHECK(b.host.bytes(0x4000, 1)[0] == std::byte{0});
+}
+
 TEST_CASE("an answer of the wrong length or position fails as bad response", "[requester]") {
     RequesterBench b;
     auto& c = b.open();

@@ -319,7 +319,7 @@ TEST_CASE("a NAK that ends the connection follows the answers to earlier request
 
 TEST_CASE("a short SEND may come in its completion", "[responder]") {
     ResponderBench bench;
-    bench.connection.attributes.receive_in_cqe = 32;
+    bench.connection.attributes.receive_in_cqe = model::kCqeDataBytes;
     bench.queues.post_receive(1, ResponderBench::kBuffer, 256);
     bench.queues.post_receive(2, ResponderBench::kBuffer, 256);
     const auto data = bench.data(32, 9);
