@@ -135,7 +135,8 @@ bool Requester::send_packet(Connection& connection, const Path& path) {
         start = environment_.message_stage.reserve(start, environment_.timing.message);
         s.next_message = now + environment_.timing.message_per_qp;
     }
-    const Picoseconds packetized = environment_.packet_stage.reserve(start, environment_.timing.packet);
+    const Picoseconds packetized =
+        environment_.packet_stage.reserve(start, environment_.timing.packet);
     const bool connected =
         connection.service == WireService::rc || connection.service == WireService::xrc;
     headers.ack_request = connected && asks_for_answer(s, request, packet);

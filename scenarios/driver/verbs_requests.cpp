@@ -316,8 +316,10 @@ namespace {
 void scatter(Host& host, std::span<const std::byte> ring, std::size_t at,
              std::span<const std::byte> data) {
     for (; !data.empty(); at += wqe_data_seg::kBytes) {
-        const prm::ConstView<wqe_data_seg> piece(ring.subspan(at % ring.size(), wqe_data_seg::kBytes));
-        const std::size_t bytes = std::min<std::size_t>(data.size(), piece.get<wqe_data_seg::byte_count>());
+        const prm::ConstView<wqe_data_seg> piece(
+            ring.subspan(at % ring.size(), wqe_data_seg::kBytes));
+        const std::size_t bytes =
+            std::min<std::size_t>(data.size(), piece.get<wqe_data_seg::byte_count>());
         if (bytes == 0) throw DriverError("a CQE brought more than its request has room for");
         host.memory().store({piece.get<wqe_data_seg::addr>()}, data.first(bytes));
         data = data.subspan(bytes);
@@ -327,11 +329,13 @@ void scatter(Host& host, std::span<const std::byte> ring, std::size_t at,
 }  // namespace
 
 void VerbsQp::scatter_received(std::uint16_t index, std::span<const std::byte> data) const {
-    const auto ring = options_.srq != nullptr
-                          ? options_.srq->pieces(index)
-                          : receive_ring_.subspan((index & (receive_ids_.size() - 1)) * receive_stride_,
-                                                  receive_stride_);
-    scatter(context_.host(), ring, 0, data);
+    if (options_.srq != nullptr) {
+        scatter(context_.host(), options_.srq->pieces(index), 0, data);
+        return;
+    }
+    const std::size_t slot = index & (receive_ids_.size() - 1);
+    scatter(context_.host(), receive_ring_.subspan(slot * receive_stride_, receive_stride_), 0,
+            data);
 }
 
 void VerbsQp::scatter_answer(std::uint16_t index, std::span<const std::byte> data) const {
