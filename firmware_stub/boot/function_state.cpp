@@ -2,9 +2,8 @@
 #include "firmware_stub/boot/function_state.h"
 
 #include <algorithm>
-#include <utility>
-
 #include <string>
+#include <utility>
 
 namespace cxsim::firmware_stub {
 namespace {

@@ -383,7 +383,7 @@ Completion VerbsQp::completed(std::span<const std::byte> bytes) {
         sends_done_ = sent.serial + 1;
         return done;
     }
-    if (done.ok() && in_cqe) scatter_received(counter, bytes.first(done.bytes));
+    if (in_cqe) scatter_received(counter, bytes.first(done.bytes));
     if (options_.srq != nullptr) {
         done.id = options_.srq->complete(counter);
     } else {
