@@ -15,7 +15,7 @@ namespace cxsim::eth {
 class PcapTap : public LinkObserver {
   public:
     PcapTap(Link& link, unsigned end, const std::string& path)
-        : link_(link), end_(end), writer_(path) {
+        : link_(link), end_(end), path_(path), writer_(path) {
         link_.observe(end_, this);
     }
     ~PcapTap() override { link_.observe(end_, nullptr); }
@@ -31,11 +31,16 @@ class PcapTap : public LinkObserver {
     void pass_on(LinkObserver* next) { next_ = next; }
 
     bool failed() const { return writer_.failed(); }
+    int error() const { return writer_.error(); }
     std::uint64_t frames() const { return writer_.frames(); }
+    /// Bytes that the file has not got yet.
+    std::size_t backlog() const { return writer_.backlog(); }
+    const std::string& path() const { return path_; }
 
   private:
     Link& link_;
     unsigned end_;
+    std::string path_;
     PcapWriter writer_;
     LinkObserver* next_ = nullptr;
 };

@@ -25,17 +25,15 @@ constexpr std::uint32_t kMaxRecordBytes = 256 * 1024;
 }  // namespace
 
 PcapWriter::PcapWriter(const std::string& path, std::uint32_t snap_bytes)
-    : file_(std::fopen(path.c_str(), "wb")), snap_bytes_(std::min(snap_bytes, kMaxRecordBytes)) {
-    failed_ = file_ == nullptr;
-    if (failed_) return;
+    : file_(path), snap_bytes_(std::min(snap_bytes, kMaxRecordBytes)) {
     std::array<std::byte, kFileHeaderBytes> header{};
     store_le<std::uint32_t>(header.data(), kMagicNano);
     store_le<std::uint16_t>(header.data() + 4, 2);
     store_le<std::uint16_t>(header.data() + 6, 4);
     store_le<std::uint32_t>(header.data() + 16, snap_bytes_);
     store_le<std::uint32_t>(header.data() + 20, kLinkTypeEthernet);
-    failed_ = std::fwrite(header.data(), header.size(), 1, file_.get()) != 1 ||
-              std::fflush(file_.get()) != 0;
+    file_.append(header);
+    file_.flush();  // a file that cannot be written at all is known at once
 }
 
 void PcapWriter::write(model::Picoseconds at, const model::Frame& frame) {
@@ -44,7 +42,7 @@ void PcapWriter::write(model::Picoseconds at, const model::Frame& frame) {
 
 void PcapWriter::write(model::Picoseconds at, std::span<const std::byte> bytes,
                        std::uint32_t wire_bytes) {
-    if (failed_) return;
+    if (failed()) return;
     const auto captured = std::min<std::size_t>(bytes.size(), snap_bytes_);
     const std::int64_t nanoseconds = at.value / 1'000;
     std::array<std::byte, kRecordHeaderBytes> header{};
@@ -53,10 +51,8 @@ void PcapWriter::write(model::Picoseconds at, std::span<const std::byte> bytes,
                             static_cast<std::uint32_t>(nanoseconds % 1'000'000'000));
     store_le<std::uint32_t>(header.data() + 8, static_cast<std::uint32_t>(captured));
     store_le<std::uint32_t>(header.data() + 12, wire_bytes);
-    failed_ = std::fwrite(header.data(), header.size(), 1, file_.get()) != 1 ||
-              (captured != 0 && std::fwrite(bytes.data(), captured, 1, file_.get()) != 1) ||
-              std::fflush(file_.get()) != 0;
-    if (!failed_) ++frames_;
+    file_.append(header, bytes.first(captured));
+    ++frames_;
 }
 
 PcapReader::PcapReader(const std::string& path) : file_(std::fopen(path.c_str(), "rb")) {

@@ -2,6 +2,7 @@
 // Captures in libpcap's format with nanoseconds, as Wireshark and tcpdump read them.
 #pragma once
 
+#include "eth/wire/background_writer.h"
 #include "model/base/units.h"
 #include "model/ports/frame.h"
 
@@ -20,8 +21,9 @@ struct CloseFile {
     void operator()(std::FILE* file) const { std::fclose(file); }
 };
 
-/// Writes each frame at once (a reader that follows the file or a pipe sees it). `failed()` after
-/// the disk is full or the path cannot be written; nothing more is written then.
+/// Writes frames at once (a reader that follows the file or a pipe sees them), but not on the
+/// caller's time. `failed()` after the disk is full or the path cannot be written; nothing more is
+/// written then.
 class PcapWriter {
   public:
     /// Bytes beyond `snap_bytes` of a frame are left out of the file.
@@ -31,14 +33,20 @@ class PcapWriter {
     void write(model::Picoseconds at, const model::Frame& frame);
     void write(model::Picoseconds at, std::span<const std::byte> bytes, std::uint32_t wire_bytes);
 
-    bool failed() const { return failed_; }
+    /// Waits until the file has all frames, or failed.
+    void flush() { file_.flush(); }
+
+    bool failed() const { return file_.failed(); }
+    int error() const { return file_.error(); }  ///< errno of the failure, 0: none
+    /// Given to the file so far.
     std::uint64_t frames() const { return frames_; }
+    /// Bytes of them that the file has not got yet.
+    std::size_t backlog() const { return file_.backlog(); }
 
   private:
-    std::unique_ptr<std::FILE, CloseFile> file_;
+    BackgroundWriter file_;
     std::uint32_t snap_bytes_;
     std::uint64_t frames_ = 0;
-    bool failed_ = false;
 };
 
 struct PcapRecord {

@@ -141,7 +141,7 @@ void Network::capture(const Card& card, const Place& place, const NetworkSetup& 
     const std::string path = fmt::format("{}.{}.pcap", setup.pcap_prefix, card.name());
     captures_.push_back(std::make_unique<eth::PcapTap>(*place.link, place.end, path));
     if (captures_.back()->failed()) {
-        throw std::runtime_error(fmt::format("{}: {}", path, std::strerror(errno)));
+        throw std::runtime_error(fmt::format("{}: {}", path, std::strerror(captures_.back()->error())));
     }
 }
 
@@ -208,6 +208,12 @@ void Network::observe_switch(const Card& card, eth::LinkObserver* observer) {
     if (switch_ != nullptr && place != nullptr) {
         place->peer.link->observe(place->peer.end, observer);
     }
+}
+
+std::size_t Network::capture_backlog() const {
+    std::size_t most = 0;
+    for (const auto& capture : captures_) most = std::max(most, capture->backlog());
+    return most;
 }
 
 bool Network::pump() {

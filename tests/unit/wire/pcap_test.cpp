@@ -4,8 +4,12 @@
 #include "tests/unit/offloads/frames.h"
 
 #include <catch2/catch_test_macros.hpp>
+
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -56,6 +60,7 @@ TEST_CASE("a capture has libpcap's header and nanoseconds", "[pcap]") {
                                      0,    0,    0,    0,    0xff, 0xff, 0, 0, 1, 0, 0, 0}) +
                            bytes_of({3, 0, 0, 0, 5, 0, 0, 0, 16, 0, 0, 0, 16, 0, 0, 0}) + frame;
     // The writer is still open: a reader that follows the file sees the frame.
+    writer.flush();
     CHECK(file.content() == expected);
     CHECK(writer.frames() == 1);
     CHECK_FALSE(writer.failed());
@@ -130,7 +135,53 @@ TEST_CASE("a writer that cannot write says so and goes on", "[pcap]") {
     PcapWriter full("/dev/full");
     full.write(model::nanoseconds(1), text("x"), 1);
     CHECK(full.failed());
+    CHECK(full.error() == ENOSPC);
     CHECK(full.frames() == 0);
+}
+
+TEST_CASE("a reader that stands still delays no frame and loses none", "[pcap]") {
+    const TemporaryFile pipe;
+    std::filesystem::remove(pipe.path());
+    REQUIRE(::mkfifo(pipe.path().c_str(), 0600) == 0);
+    const int reader = ::open(pipe.path().c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    REQUIRE(reader >= 0);
+    constexpr std::size_t kFrames = 1000;
+    const Bytes frame(4000);
+    std::size_t read = 0;
+    {
+        PcapWriter writer(pipe.path());
+        // Far more than a pipe holds, with nobody reading: a writer that waits hangs here.
+        for (std::size_t i = 0; i < kFrames; ++i) writer.write(model::nanoseconds(1), frame, 4000);
+        CHECK(writer.frames() == kFrames);
+        CHECK(writer.backlog() > kFrames * 4000 / 2);
+        CHECK_FALSE(writer.failed());
+        Bytes buffer(65'536);
+        while (writer.backlog() != 0) {
+            const ssize_t n = ::read(reader, buffer.data(), buffer.size());
+            if (n > 0) read += static_cast<std::size_t>(n);
+        }
+        for (ssize_t n = 0; (n = ::read(reader, buffer.data(), buffer.size())) > 0;) {
+            read += static_cast<std::size_t>(n);
+        }
+    }
+    CHECK(read == 24 + kFrames * (16 + 4000));
+    ::close(reader);
+}
+
+TEST_CASE("a pipe whose reader goes is a failed capture, no signal", "[pcap]") {
+    const TemporaryFile pipe;
+    std::filesystem::remove(pipe.path());
+    REQUIRE(::mkfifo(pipe.path().c_str(), 0600) == 0);
+    const int reader = ::open(pipe.path().c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    REQUIRE(reader >= 0);
+    PcapWriter writer(pipe.path());
+    ::close(reader);
+    writer.write(model::nanoseconds(1), text("x"), 1);
+    writer.flush();
+    CHECK(writer.error() == EPIPE);
+    const std::uint64_t frames = writer.frames();
+    writer.write(model::nanoseconds(2), text("x"), 1);
+    CHECK(writer.frames() == frames);
 }
 
 }  // namespace
