@@ -5,7 +5,6 @@
 
 #include <poll.h>
 
-#include <chrono>
 #include <fstream>
 #include <functional>
 #include <memory>
@@ -20,23 +19,10 @@
 #include "scenarios/prm_tools/recorder.h"
 #include "scenarios/testbed/card.h"
 #include "scenarios/testbed/network.h"
+#include "scenarios/testbed/pacer.h"
 #include "scenarios/testbed/timed_function.h"
 
 namespace cxsim::scenarios {
-
-/// Simulated time as wall time since the start: never ahead of it, caught up at once when behind.
-class HostClock {
-  public:
-    HostClock() : start_(Clock::now()) {}
-    model::Picoseconds now() const {
-        const auto elapsed = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start_);
-        return model::nanoseconds(elapsed.count());
-    }
-
-  private:
-    using Clock = std::chrono::steady_clock;
-    Clock::time_point start_;
-};
 
 /// A card and the socket it is offered on.
 class ServedCard : public pcie::InterruptSink {
@@ -133,6 +119,8 @@ class ServeLoop {
     model::Kernel& kernel() { return kernel_; }
 
   private:
+    bool disk_waits() const;
+    bool keep_pace(model::Picoseconds budget);
     void synchronise();
     void serve_control();
     using Words = std::vector<std::string>;
@@ -143,12 +131,17 @@ class ServeLoop {
     Card& card_named(const std::string& number);
     void watch(const std::string& question, vfio_user::UniqueFd client);
     void feed_watchers();
+    int poll_sockets(model::Picoseconds time);
     void wait();
+    void tell_of_captures();
     bool stores_under_way();
 
     model::Kernel kernel_;
     Network network_{kernel_};
-    HostClock clock_;
+    Pacer pacer_{kernel_};
+    model::Picoseconds warn_at_ = model::seconds(1);  // of time given up
+    std::size_t captures_failed_ = 0;
+    model::Picoseconds control_due_;  // of Pacer::elapsed()
     std::vector<std::string> overrides_;
     std::vector<std::unique_ptr<ServedCard>> cards_;
     std::vector<std::unique_ptr<FileRecording>> recordings_;

@@ -9,6 +9,7 @@
 //                              what is not named ends
 #include <charconv>
 #include <cstdlib>
+#include <cstring>
 #include <span>
 #include <sstream>
 #include <stdexcept>
@@ -147,6 +148,17 @@ Json link_status(Card& card, const Network::Place& place) {
     return link;
 }
 
+Json captures(const Network& network) {
+    Json all = Json::array();
+    for (const auto& capture : network.captures()) {
+        all.push_back({{"file", capture->path()},
+                       {"frames", capture->frames()},
+                       {"backlog_bytes", capture->backlog()}});
+        if (capture->failed()) all.back()["error"] = std::strerror(capture->error());
+    }
+    return all;
+}
+
 }  // namespace
 
 std::string ServeLoop::answer(const std::string& question) {
@@ -223,10 +235,12 @@ Json ServeLoop::change_link(const Words& words) {
 Json ServeLoop::status() {
     Json state;
     state["simulated_seconds"] = kernel_.now().seconds();
-    state["wall_seconds"] = clock_.now().seconds();
+    state["wall_seconds"] = pacer_.elapsed().seconds();
+    state["given_up_seconds"] = pacer_.given_up().seconds();
     state["events_executed"] = kernel_.calendar().executed();
     for (const auto& served : cards_) state["cards"].push_back(card_status(*served));
     state["network"] = nonzero(network_.statistics());
+    state["captures"] = captures(network_);
     state["frames_in_use"] = network_.frames().in_use();
     return state;
 }

@@ -86,8 +86,17 @@ timespec to_timespec(model::Picoseconds time) {
     return {ns / 1'000'000'000, ns % 1'000'000'000};
 }
 
-// Longest stretch of simulation between two looks at the sockets.
-constexpr model::Picoseconds kSlice = model::microseconds(500);
+// Wall time of simulation between two looks at the sockets.
+constexpr model::Picoseconds kTurn = model::microseconds(500);
+// More than this that a capture's disk has not taken, and the cards wait for it.
+constexpr std::size_t kCaptureBacklog = std::size_t{8} << 20;
+// How long between two looks at that.
+constexpr model::Picoseconds kDiskPause = model::milliseconds(1);
+// A guest's access waits so long for simulated time to become the wall clock's: far less than its
+// machine's patience, and than the time in which a store to a device may take effect.
+constexpr model::Picoseconds kAccessTurn = model::milliseconds(2);
+// A loop with work looks so often for questions.
+constexpr model::Picoseconds kControlPeriod = model::milliseconds(10);
 // Longest wait when nothing is due: the health counter and friends need no events.
 constexpr model::Picoseconds kIdle = model::milliseconds(100);
 // Bounds of the time that a loop without work keeps looking before it sleeps.
@@ -183,11 +192,29 @@ void ServeLoop::open_control(const std::string& path) {
     control_path_ = path;
 }
 
-// Brings simulated time to the wall clock. Called before each access of a guest, so that what it
-// sees is of now, and between messages.
+// Captures lose no frame: the cards wait for the disk, the sockets do not.
+bool ServeLoop::disk_waits() const {
+    return network_.capture_backlog() > kCaptureBacklog;
+}
+
+// Simulates towards the wall clock's time. Says so when the machine is too slow for that, at a
+// second lost and then whenever it has doubled.
+bool ServeLoop::keep_pace(model::Picoseconds budget) {
+    const bool waits = disk_waits();
+    if (waits) pacer_.stand_still();
+    const bool there = !waits && pacer_.catch_up(budget);
+    if (pacer_.given_up() >= warn_at_) {
+        spdlog::warn("simulated time is {:.1f} s behind the wall clock: this machine is too slow for "
+                     "what the cards have to do, or its disk for their captures",
+                     pacer_.given_up().seconds());
+        warn_at_ = pacer_.given_up() * 2;
+    }
+    return there;
+}
+
+// Called before each access of a guest, so that what it sees is of now.
 void ServeLoop::synchronise() {
-    const model::Picoseconds target = clock_.now();
-    if (target > kernel_.now()) kernel_.run_until(target);
+    keep_pace(kAccessTurn);
 }
 
 // Whether a driver is in the middle of a WQE that it writes store by store.
@@ -197,6 +224,14 @@ bool ServeLoop::stores_under_way() {
     });
 }
 
+int ServeLoop::poll_sockets(model::Picoseconds time) {
+    // poll ignores negative descriptors: no control socket.
+    waited_for_.assign({{server_.epoll_fd(), POLLIN, 0}, {control_.get(), POLLIN, 0}});
+    for (const auto& tap : network_.taps()) waited_for_.push_back({tap->fd(), POLLIN, 0});
+    const timespec timeout = to_timespec(time);
+    return ::ppoll(waited_for_.data(), waited_for_.size(), &timeout, nullptr);
+}
+
 // A sleeping thread is woken on a processor that has gone idle only after tens of microseconds, and
 // a guest's access waits for that. So the loop keeps looking for a while before it sleeps, as
 // kvm's halt polling does: longer when messages come soon after a sleep began, shorter when looking
@@ -204,35 +239,40 @@ bool ServeLoop::stores_under_way() {
 // once, what it would take of them they would wait for, too; and since it is woken by each store
 // then, in the place of the guest that stores, it is not to be woken amid the stores of one WQE.
 void ServeLoop::wait() {
-    const model::Picoseconds began = clock_.now();
+    const model::Picoseconds began = pacer_.now();
     const model::Picoseconds next = std::min(kernel_.next_activity(), began + kIdle);
-    // poll ignores negative descriptors: no control socket.
-    waited_for_.assign({{server_.epoll_fd(), POLLIN, 0}, {control_.get(), POLLIN, 0}});
-    for (const auto& tap : network_.taps()) waited_for_.push_back({tap->fd(), POLLIN, 0});
-    const auto poll = [this](model::Picoseconds time) {
-        const timespec timeout = to_timespec(time);
-        return ::ppoll(waited_for_.data(), waited_for_.size(), &timeout, nullptr);
-    };
-    int ready = poll(model::Picoseconds{0});
+    int ready = poll_sockets(model::Picoseconds{0});
     if (ready == 0 && next < began + kCostOfSleep) return;
-    if (ready == 0 && !processors_.wanted_by_others(began)) {
+    if (ready == 0 && !processors_.wanted_by_others(pacer_.elapsed())) {
         const model::Picoseconds look_until = std::min(next, began + look_);
-        while (ready == 0 && clock_.now() < look_until) {
+        while (ready == 0 && pacer_.now() < look_until) {
             ::sched_yield();
-            ready = poll(model::Picoseconds{0});
+            ready = poll_sockets(model::Picoseconds{0});
         }
     } else if (ready == 0 && stores_under_way()) {
         const timespec pause = to_timespec(kStores);
         ::clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);
         return;
     }
-    if (ready == 0 && clock_.now() < next) {
-        ready = poll(next - clock_.now());
-        const bool soon = ready > 0 && clock_.now() - began < kLongestLook;
+    if (ready == 0 && pacer_.now() < next) {
+        ready = poll_sockets(next - pacer_.now());
+        const bool soon = ready > 0 && pacer_.now() - began < kLongestLook;
         look_ = soon ? std::min(look_ + look_, kLongestLook)
                      : std::max(model::Picoseconds{look_.value / 2}, kShortestLook);
     }
-    if (control_.get() >= 0 && (waited_for_[1].revents & POLLIN) != 0) serve_control();
+    if ((waited_for_[1].revents & POLLIN) != 0) control_due_ = {};
+}
+
+// A capture that ends early is told of when it does.
+void ServeLoop::tell_of_captures() {
+    const auto failed = static_cast<std::size_t>(
+        std::ranges::count_if(network_.captures(), [](const auto& each) { return each->failed(); }));
+    if (failed == captures_failed_) return;
+    captures_failed_ = failed;
+    for (const auto& capture : network_.captures()) {
+        if (!capture->failed()) continue;
+        spdlog::warn("capture {} ends early: {}", capture->path(), std::strerror(capture->error()));
+    }
 }
 
 void ServeLoop::run() {
@@ -244,14 +284,18 @@ void ServeLoop::run() {
     ask_for_short_slices();
     ask_for_exact_sleeps();
     while (g_stop == 0) {
-        const model::Picoseconds target = clock_.now();
-        if (target > kernel_.now()) {
-            kernel_.run_until(std::min(target, kernel_.now() + kSlice));
-        }
+        const bool there = keep_pace(kTurn);
         const auto handled = server_.dispatch();
         feed_watchers();
-        const bool behind = network_.pump() || kernel_.now() + kSlice < clock_.now();
-        if (!behind && (!handled.ok() || handled.value() == 0)) wait();
+        tell_of_captures();
+        const bool more = network_.pump();
+        const bool messages = handled.ok() && handled.value() != 0;
+        if (there && !more && !messages) {
+            wait();
+        } else if (disk_waits() && !messages) {
+            poll_sockets(kDiskPause);
+        }
+        if (pacer_.elapsed() >= control_due_) serve_control();
     }
     if (!control_path_.empty()) ::unlink(control_path_.c_str());
 }
@@ -276,6 +320,7 @@ void ServeLoop::feed_watchers() {
 
 // One line in, an answer out, connection closed: no client can hold the loop up.
 void ServeLoop::serve_control() {
+    control_due_ = pacer_.elapsed() + kControlPeriod;
     vfio_user::UniqueFd client(::accept4(control_.get(), nullptr, nullptr, SOCK_CLOEXEC));
     if (client.get() < 0) return;
     const timeval limit{1, 0};

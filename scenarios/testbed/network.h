@@ -81,6 +81,9 @@ class Network {
     /// Brings frames of the host in; true if there may be more.
     bool pump();
     const std::vector<std::unique_ptr<eth::TapPort>>& taps() const { return taps_; }
+    const std::vector<std::unique_ptr<eth::PcapTap>>& captures() const { return captures_; }
+    /// Bytes that the slowest capture's file has not got yet.
+    std::size_t capture_backlog() const;
     /// The switch with its queues and what it counts; null without one.
     const eth::Switch* fabric() const { return switch_.get(); }
     eth::Switch* fabric() { return switch_.get(); }

@@ -1,9 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two guests with a card each, on a cable or at a switch: programs of ibverbs and librdmacm."""
 
+import os
+import statistics
+import threading
+import time
+from concurrent import futures
+
 import pytest
 
 import guestlib
+import rdma
 import traffic
 from conftest import ONE_KERNEL
 
@@ -99,3 +106,51 @@ def test_two_guests(serve, boot, wire, cards):
     for side in sides:
         bad = side.guest.violations(traffic.EXCLUSIONS)
         assert not bad, "\n".join(map(str, bad))
+
+
+class StallingReader(threading.Thread):
+    """Reads a capture from a FIFO, but after `most` bytes nothing for `seconds`."""
+
+    def __init__(self, path, most, seconds):
+        super().__init__(daemon=True)
+        os.mkfifo(path)
+        self.path, self.bytes = path, 0
+        self._most, self._seconds = most, seconds
+        self.start()
+
+    def run(self):
+        with open(self.path, "rb", buffering=0) as file:  # waits for the writer
+            while piece := file.read(65536):
+                if self.bytes <= self._most < self.bytes + len(piece):
+                    time.sleep(self._seconds)
+                self.bytes += len(piece)
+
+
+def test_slow_capture(serve, boot, tmp_path):
+    """A capture whose reader stands still for longer than QEMU waits for an answer (5 s): the cards'
+    time waits for it, no frame is lost, guest and control socket get their answers meanwhile."""
+    (tmp_path / "wire.card0.pcap").symlink_to("/dev/null")
+    reader = StallingReader(tmp_path / "wire.card1.pcap", 8e6, 8)
+    server = serve("connectx5", "connectx5", options=[f"--pcap={tmp_path / 'wire'}"])
+    guest = boot(ONE_KERNEL, server.sockets)
+    rdma.prepare(guest)
+    waits = []
+    with futures.ThreadPoolExecutor(1) as pool:
+        run = pool.submit(rdma.script, guest, """
+one=$(gid 1); two=$(gid 2)
+between ib_write_bw -F -s 65536 -n 800 -d $D2 -x $two -- \
+    ib_write_bw -F -s 65536 -n 800 -d $D1 -x $one 10.0.0.2
+""")
+        while not run.done():
+            asked = time.monotonic()
+            server.state()
+            waits.append(time.monotonic() - asked)
+        run.result()
+    traffic.clean(guest)
+    state = server.state()
+    server.close()
+    reader.join(60)
+    assert 7 < state["given_up_seconds"] < 20, state
+    assert state["captures"][1]["frames"] > 800 * 65536 / 1024
+    assert reader.bytes > 800 * 65536
+    assert statistics.median(waits) < 1, waits
