@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One virtual machine: start (snapshot or cold), run commands, reboot, kill, judge its log."""
 
+import contextlib
 import os
 import pathlib
 import re
@@ -151,6 +152,7 @@ class Guest:
             self._log = LogStream(self.folder / "kmsg", deadline, self.alive)
             self._exec = Channel(self.folder / "exec", "exec", deadline, self.alive)
             self._aux = Channel(self.folder / "aux", "aux", deadline, self.alive)
+            self._spread(deadline)
             if self.snapshot is not None:
                 self._resume(deadline)
             self._exec.wait_ready(deadline)
@@ -168,6 +170,16 @@ class Guest:
 
     def start(self, deadline):
         return self.launch().wait_ready(deadline)
+
+    def _spread(self, deadline):
+        """Where the guest has as many processors as we have, each stays on one of ours."""
+        ours = sorted(os.sched_getaffinity(0))
+        theirs = [each["thread-id"] for each in self.qmp("query-cpus-fast", deadline=deadline)]
+        if not 2 <= len(ours) <= len(theirs):
+            return
+        for number, thread in enumerate(theirs):
+            with contextlib.suppress(OSError):  # a wish, no need
+                os.sched_setaffinity(thread, {ours[number % len(ours)]})
 
     def _resume(self, deadline):
         self.qmp("migrate-set-capabilities", machine.SNAPSHOT_CAPABILITIES, deadline)
