@@ -74,7 +74,7 @@ def latency(output):
 def measure_round(guest, deadline, devices, kind, values):
     for what, tool, options, read in (
             ("write_bw", "ib_write_bw", "-s 65536 -D 5 -f 1", bandwidth),
-            ("send_lat", "ib_send_lat", "-s 8 -n 300", latency)):
+            ("send_lat", "ib_send_lat", "-s 8 -n 2000", latency)):
         output = run(guest, deadline, devices, tool, options)
         value = read(output)
         if value is None:
