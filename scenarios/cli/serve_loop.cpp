@@ -298,6 +298,13 @@ void ServeLoop::run() {
         if (pacer_.elapsed() >= control_due_) serve_control();
     }
     if (!control_path_.empty()) ::unlink(control_path_.c_str());
+    ::signal(SIGINT, SIG_DFL);
+    ::signal(SIGTERM, SIG_DFL);
+    for (const auto& capture : network_.captures()) {
+        if (capture->backlog() == 0) continue;
+        spdlog::info("capture {} waits for its disk or reader with {} bytes; another signal ends it",
+                     capture->path(), capture->backlog());
+    }
 }
 
 // "watch [CARD]": from now on the client gets a recording of that card, until it goes.

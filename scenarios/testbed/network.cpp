@@ -140,8 +140,8 @@ void Network::capture(const Card& card, const Place& place, const NetworkSetup& 
     if (setup.pcap_prefix.empty()) return;
     const std::string path = fmt::format("{}.{}.pcap", setup.pcap_prefix, card.name());
     captures_.push_back(std::make_unique<eth::PcapTap>(*place.link, place.end, path));
-    if (captures_.back()->failed()) {
-        throw std::runtime_error(fmt::format("{}: {}", path, std::strerror(captures_.back()->error())));
+    if (const int error = captures_.back()->error(); error != 0) {
+        throw std::runtime_error(fmt::format("{}: {}", path, std::strerror(error)));
     }
 }
 
