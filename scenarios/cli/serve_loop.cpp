@@ -104,8 +104,8 @@ constexpr model::Picoseconds kShortestLook = model::microseconds(10);
 constexpr model::Picoseconds kLongestLook = model::microseconds(200);
 // What going to sleep and being woken cost at least: not worth it for what is due sooner.
 constexpr model::Picoseconds kCostOfSleep = model::microseconds(15);
-// About the time in which a guest's trapped stores of one WQE come.
-constexpr model::Picoseconds kStores = model::microseconds(20);
+// About the time in which a guest's trapped stores of one WQE come, and its processor is given back.
+constexpr model::Picoseconds kStores = model::microseconds(30);
 
 }  // namespace
 
