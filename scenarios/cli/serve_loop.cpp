@@ -288,11 +288,13 @@ void ServeLoop::run() {
         const auto handled = server_.dispatch();
         feed_watchers();
         tell_of_captures();
-        const bool more = network_.pump();
+        // Frames of the host stay there while time stands still: here nothing would bound them.
+        const bool waits = disk_waits();
+        const bool more = !waits && network_.pump();
         const bool messages = handled.ok() && handled.value() != 0;
         if (there && !more && !messages) {
             wait();
-        } else if (disk_waits() && !messages) {
+        } else if (waits && !messages) {
             poll_sockets(kDiskPause);
         }
         if (pacer_.elapsed() >= control_due_) serve_control();

@@ -22,11 +22,11 @@ Pacer::WallClock Pacer::steady_clock() {
 }
 
 Pacer::Pacer(model::Kernel& kernel, WallClock wall)
-    : kernel_(kernel), wall_(std::move(wall)), offset_(wall_() - kernel.now()) {}
+    : kernel_(kernel), wall_(std::move(wall)), start_(wall_() - kernel.now()) {}
 
 bool Pacer::catch_up(model::Picoseconds budget) {
     const model::Picoseconds began = wall_();
-    const model::Picoseconds target = began - offset_;
+    const model::Picoseconds target = began - start_ - given_up_;
     model::Picoseconds before = began;
     while (kernel_.now() < target) {
         const model::Picoseconds stretch = std::min(target - kernel_.now(), slice_);
@@ -48,10 +48,7 @@ bool Pacer::catch_up(model::Picoseconds budget) {
 
 void Pacer::stand_still() {
     const model::Picoseconds lag = now() - kernel_.now();
-    if (lag > kLongestLag) {
-        offset_ += lag - kLongestLag;
-        given_up_ += lag - kLongestLag;
-    }
+    if (lag > kLongestLag) given_up_ += lag - kLongestLag;
 }
 
 }  // namespace cxsim::scenarios

@@ -26,9 +26,9 @@ class Pacer {
 
     /// Where simulated time should be: wall time since the start without what was given up. Not
     /// monotonic: it goes back when time is given up.
-    model::Picoseconds now() const { return wall_() - offset_; }
+    model::Picoseconds now() const { return elapsed() - given_up_; }
     /// Wall time since the start.
-    model::Picoseconds elapsed() const { return now() + given_up_; }
+    model::Picoseconds elapsed() const { return wall_() - start_; }
 
     /// Simulates up to now() as it is at the call, but leaves off when that has taken `budget` of
     /// wall time, by up to a slice more. Returns whether it got there.
@@ -46,7 +46,7 @@ class Pacer {
   private:
     model::Kernel& kernel_;
     WallClock wall_;
-    model::Picoseconds offset_;  // wall_() when simulated time was 0, had all gone well
+    model::Picoseconds start_;  // wall_() when simulated time was 0
     model::Picoseconds given_up_;
     model::Picoseconds slice_ = kLongestSlice;
 };

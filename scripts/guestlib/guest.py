@@ -172,7 +172,7 @@ class Guest:
         return self.launch().wait_ready(deadline)
 
     def _spread(self, deadline):
-        """Where the guest has as many processors as we have, each stays on one of ours."""
+        """Where the guest has at least as many processors as we, each stays on one of ours."""
         ours = sorted(os.sched_getaffinity(0))
         theirs = [each["thread-id"] for each in self.qmp("query-cpus-fast", deadline=deadline)]
         if not 2 <= len(ours) <= len(theirs):

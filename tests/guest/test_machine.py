@@ -302,3 +302,15 @@ def test_a_kernel_path_without_a_kernel_or_modules_is_refused(parts, tmp_path):
     run = guest("--kernel", str(tmp_path / "vmlinux"), "--exec", "true")
     assert run.returncode == 70
     assert "INSTALL_MOD_PATH" in run.stderr
+
+
+def test_processors_stay_on_one_of_ours_where_there_are_no_more(boot):
+    """Each on its own while there are enough; free on a machine with more than the guest has."""
+    machine = boot(FAST)
+    ours = os.sched_getaffinity(0)
+    places = [os.sched_getaffinity(each["thread-id"]) for each in machine.qmp("query-cpus-fast")]
+    if 2 <= len(ours) <= len(places):
+        assert all(len(place) == 1 for place in places), places
+        assert set.union(*places) == ours
+    else:
+        assert all(place == ours for place in places), places

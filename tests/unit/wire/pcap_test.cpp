@@ -36,6 +36,14 @@ class TemporaryFile {
     TemporaryFile& operator=(const TemporaryFile&) = delete;
 
     std::string path() const { return path_.string(); }
+    /// Makes it a FIFO; its reading end, which does not block and is the caller's to close.
+    int read_as_fifo() const {
+        std::filesystem::remove(path_);
+        REQUIRE(::mkfifo(path_.c_str(), 0600) == 0);
+        const int reader = ::open(path_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+        REQUIRE(reader >= 0);
+        return reader;
+    }
     Bytes content() const {
         std::ifstream file(path_, std::ios::binary);
         const std::string data{std::istreambuf_iterator<char>(file), {}};
@@ -141,10 +149,7 @@ TEST_CASE("a writer that cannot write says so and goes on", "[pcap]") {
 
 TEST_CASE("a reader that stands still delays no frame and loses none", "[pcap]") {
     const TemporaryFile pipe;
-    std::filesystem::remove(pipe.path());
-    REQUIRE(::mkfifo(pipe.path().c_str(), 0600) == 0);
-    const int reader = ::open(pipe.path().c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    REQUIRE(reader >= 0);
+    const int reader = pipe.read_as_fifo();
     constexpr std::size_t kFrames = 1000;
     const Bytes frame(4000);
     std::size_t read = 0;
@@ -170,10 +175,7 @@ TEST_CASE("a reader that stands still delays no frame and loses none", "[pcap]")
 
 TEST_CASE("a pipe whose reader goes is a failed capture, no signal", "[pcap]") {
     const TemporaryFile pipe;
-    std::filesystem::remove(pipe.path());
-    REQUIRE(::mkfifo(pipe.path().c_str(), 0600) == 0);
-    const int reader = ::open(pipe.path().c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    REQUIRE(reader >= 0);
+    const int reader = pipe.read_as_fifo();
     PcapWriter writer(pipe.path());
     ::close(reader);
     writer.write(model::nanoseconds(1), text("x"), 1);
