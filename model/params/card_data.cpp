@@ -36,7 +36,9 @@ bool is_plain_name(std::string_view name) {
     return !name.empty() && std::all_of(name.begin(), name.end(), allowed);
 }
 
-constexpr std::array<std::string_view, 3> kGroups = {"identity.", "timing.", "capabilities."};
+// host.: of the machine that the card is plugged into, taken by who does that.
+constexpr std::array<std::string_view, 4> kGroups = {"identity.", "timing.", "capabilities.",
+                                                     "host."};
 
 void check_override_groups(std::span<const Override> overrides) {
     for (const Override& entry : overrides) {
@@ -46,7 +48,7 @@ void check_override_groups(std::span<const Override> overrides) {
         if (!known) {
             throw ConfigError(
                 {"command line", 0}, entry.key,
-                "expected a key that starts with identity., timing. or capabilities.");
+                "expected a key that starts with identity., timing., capabilities. or host.");
         }
     }
 }

@@ -38,7 +38,7 @@ Endpoint::Endpoint(sc_core::sc_module_name name, model::Calendar& calendar,
       calendar_(calendar),
       config_(config),
       link_(link_registers(config), config.link, kResetMaxPayload),
-      host_(host),
+      host_(host, config.seed, sc_module::name()),
       dma_(config.dma, link_, host_, config.functions.size()),
       epochs_(config.functions.size()) {
     bool virtual_ones = false;

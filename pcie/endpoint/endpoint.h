@@ -33,6 +33,7 @@ struct EndpointConfig {
     DmaTiming dma;
     /// From a read of BAR0 understood by the card to its data ready for the link.
     model::Picoseconds register_read{};
+    std::uint64_t seed = 0;  ///< Of the tails of the host's latencies.
 };
 
 /// How a request of the host was answered.

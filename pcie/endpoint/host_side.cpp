@@ -93,15 +93,15 @@ Endpoint::BarSlice Endpoint::slice(const Function& function, std::uint64_t offse
 
 AccessResult Endpoint::round_trip(FunctionId id, Picoseconds start, std::size_t bytes,
                                   Picoseconds inside) {
-    const HostProfile& host = host_.profile();
-    const Picoseconds ready = std::max(start + host.core_to_port, mmio_sent_);
+    const Picoseconds ready = std::max(host_.from_core(start), mmio_sent_);
     const Link::Passage request = link_.downstream(ready, Link::Tlp::memory_read, 0);
     mmio_sent_ = request.sent;
     // A completion does not pass what the function has posted before.
     const Picoseconds inner = request.arrived + inside;
     const Picoseconds answer = std::max(inner, dma_.posted_sent(id, inner));
     const Link::Tlp type = bytes > 0 ? Link::Tlp::completion : Link::Tlp::completion_without_data;
-    return {Completion::success, link_.upstream(answer, type, bytes).arrived + host.port_to_core};
+    return {Completion::success,
+            link_.upstream(answer, type, bytes).arrived + host_.profile().port_to_core};
 }
 
 AccessResult Endpoint::refuse(FunctionId id, Picoseconds start, bool posted, std::uint64_t offset,
@@ -158,7 +158,7 @@ AccessResult Endpoint::bar_write(FunctionId function, Picoseconds start, std::ui
         return refuse(function, start, true, offset, from.size());
     }
     Function& f = *functions_[function.value];
-    const Picoseconds ready = std::max(start + host_.profile().core_to_port, mmio_sent_);
+    const Picoseconds ready = std::max(host_.from_core(start), mmio_sent_);
     const Link::Passage passage = link_.downstream(ready, Link::Tlp::memory_write, from.size());
     mmio_sent_ = passage.sent;
     for (std::size_t done = 0; done < from.size();) {

@@ -6,12 +6,13 @@
 
 namespace cxsim::pcie {
 
-HostProfile builtin_host_profile(std::string_view name) {
+HostProfile builtin_host_profile(std::string_view name,
+                                 std::span<const model::Override> overrides) {
     std::string known;
     for (const BuiltinProfile& profile : builtin_profiles()) {
         if (profile.name == name) {
             return load_host_profile(
-                model::IniFile::parse(std::string(name) + ".ini", profile.text));
+                model::IniFile::parse(std::string(name) + ".ini", profile.text), overrides);
         }
         known += (known.empty() ? "" : ", ") + std::string(profile.name);
     }

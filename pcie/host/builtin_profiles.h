@@ -18,7 +18,9 @@ struct BuiltinProfile {
 /// Sorted by name (generated from pcie/host/profiles).
 std::span<const BuiltinProfile> builtin_profiles();
 
-/// Throws model::ConfigError for a name that is none of them; the message lists them.
-HostProfile builtin_host_profile(std::string_view name);
+/// Throws model::ConfigError for a name that is none of them, the message lists them, and for an
+/// override "host.<key>" that is no key or no value of one; other overrides are not looked at.
+HostProfile builtin_host_profile(std::string_view name,
+                                 std::span<const model::Override> overrides = {});
 
 }  // namespace cxsim::pcie

@@ -33,6 +33,8 @@ struct HostParameters : model::ParameterGroup {
     Parameter<std::uint32_t> iotlb_entries{*this, "iommu.iotlb_entries", "Cached translations."};
     Parameter<Picoseconds> iotlb_miss{*this, "iommu.miss", "Time of a page walk."};
     Parameter<std::uint32_t> walkers{*this, "iommu.walkers", "Page walks at the same time."};
+    Parameter<Picoseconds> read_line{*this, "iommu.read_line",
+                                     "A read keeps its walker so long for each 64 bytes."};
     Parameter<std::uint32_t> rcb{*this, "completions.boundary", "Read completion boundary, bytes."};
     Parameter<bool> rcb_chunks{*this, "completions.rcb_chunks",
                                "One completion per boundary instead of maximum payload."};
@@ -46,6 +48,10 @@ struct HostParameters : model::ParameterGroup {
                                         "Core to root port for an access to the card."};
     Parameter<Picoseconds> port_to_core{*this, "mmio.port_to_core",
                                         "Root port to core for data read from the card."};
+    Parameter<LatencyTail> read_tail{*this, "tail.read",
+                                     "What the slowest reads take more, by their share."};
+    Parameter<LatencyTail> core_tail{*this, "tail.core",
+                                     "How late a core's slowest accesses leave, by their share."};
 };
 
 }  // namespace
@@ -66,6 +72,7 @@ HostProfile load_host_profile(const model::IniFile& file,
     profile.iotlb_entries = p.iotlb_entries();
     profile.iotlb_miss = p.iotlb_miss();
     profile.iommu_walkers = p.walkers();
+    profile.iommu_read_line = p.read_line();
     profile.read_completion_boundary = p.rcb();
     profile.rcb_chunks = p.rcb_chunks();
     profile.posted_headers = p.posted_headers();
@@ -73,6 +80,8 @@ HostProfile load_host_profile(const model::IniFile& file,
     profile.non_posted_headers = p.non_posted_headers();
     profile.core_to_port = p.core_to_port();
     profile.port_to_core = p.port_to_core();
+    profile.read_tail = p.read_tail();
+    profile.core_tail = p.core_tail();
 
     const auto require = [&](bool good, const char* key, const char* problem) {
         if (!good) throw model::ConfigError({file.name(), 0}, key, problem);

@@ -4,6 +4,7 @@
 
 #include "model/base/units.h"
 #include "model/params/parameter.h"
+#include "pcie/host/latency_tail.h"
 
 #include <cstdint>
 #include <span>
@@ -28,6 +29,8 @@ struct HostProfile {
     std::uint32_t iotlb_entries = 0;
     model::Picoseconds iotlb_miss;    ///< Page walk.
     std::uint32_t iommu_walkers = 0;  ///< Walks at the same time.
+    /// A read keeps its walker for this time more for each 64 bytes: until its data are there.
+    model::Picoseconds iommu_read_line;
 
     std::uint32_t read_completion_boundary = 64;  ///< 64 or 128.
     bool rcb_chunks = false;  ///< Completions of one boundary each instead of Max_Payload_Size.
@@ -39,6 +42,9 @@ struct HostProfile {
 
     model::Picoseconds core_to_port;  ///< A core's MMIO access on its way to the link.
     model::Picoseconds port_to_core;  ///< Read data on their way back.
+
+    LatencyTail read_tail;  ///< What reads of the card take more at times.
+    LatencyTail core_tail;  ///< How late a core's access to the card leaves at times.
 };
 
 /// Throws model::ConfigError: unknown or missing key, bad value, value without a source word.

@@ -25,11 +25,14 @@ std::vector<Picoseconds> times_at(model::BitsPerSecond rate) {
 
 }  // namespace
 
-RootComplex::RootComplex(const HostProfile& profile)
+RootComplex::RootComplex(const HostProfile& profile, std::uint64_t seed,
+                         std::string_view component)
     : profile_(profile),
       transfer_times_(times_at(profile.bandwidth)),
       iotlb_(profile.iommu ? profile.iotlb_entries : 0),
-      walkers_(std::max<std::size_t>(profile.iommu_walkers, 1)) {}
+      walkers_(std::max<std::size_t>(profile.iommu_walkers, 1)),
+      read_random_(seed, std::string(component) + ".read_tail"),
+      core_random_(seed, std::string(component) + ".core_tail") {}
 
 void RootComplex::place(HostAddress start, model::Bytes size, Placement placement) {
     const Range range{start.value, start.value + size.value, placement};
@@ -50,7 +53,7 @@ Placement RootComplex::placement_of(HostAddress address) const {
     return (next - 1)->placement;
 }
 
-Picoseconds RootComplex::translate(Picoseconds arrival, HostAddress address) {
+Picoseconds RootComplex::translate(Picoseconds arrival, HostAddress address, Picoseconds kept) {
     if (iotlb_.empty()) return arrival;
     const std::uint64_t page = address.value / profile_.iommu_page.value;
     Translation* oldest = &iotlb_.front();
@@ -58,14 +61,14 @@ Picoseconds RootComplex::translate(Picoseconds arrival, HostAddress address) {
         if (entry.page == page) {
             entry.used = ++iotlb_clock_;
             ++statistics_.iotlb_hits;
-            return arrival;
+            return std::max(arrival, entry.ready);
         }
         if (entry.used < oldest->used) oldest = &entry;
     }
     ++statistics_.iotlb_misses;
-    *oldest = {page, ++iotlb_clock_};
     const Picoseconds done = walkers_.available(arrival) + profile_.iotlb_miss;
-    walkers_.occupy_until(done);
+    walkers_.occupy_until(done + kept);
+    *oldest = {page, ++iotlb_clock_, done};
     return done;
 }
 
@@ -84,18 +87,19 @@ Picoseconds RootComplex::behind_writes(Picoseconds arrival, HostAddress address,
 
 Picoseconds RootComplex::read(Picoseconds arrival, HostAddress address, std::uint64_t bytes) {
     const Picoseconds ordered = behind_writes(arrival, address, bytes);
-    const Picoseconds translated = translate(ordered, address);
+    const auto lines = static_cast<std::int64_t>((address.value % 64 + bytes + 63) / 64);
+    const Picoseconds translated = translate(ordered, address, profile_.iommu_read_line * lines);
     const auto slot = read_port_.reserve(translated, transfer_time(bytes));
     const Placement placement = placement_of(address);
     Picoseconds latency = profile_.llc_read;
     if (!placement.in_llc) latency += profile_.memory_extra;
     if (placement.remote_socket) latency += profile_.remote_extra;
-    return slot.start + latency;
+    return slot.start + latency + profile_.read_tail.draw(read_random_);
 }
 
 RootComplex::Written RootComplex::write(Picoseconds arrival, HostAddress address,
                                         std::uint64_t bytes) {
-    const Picoseconds translated = translate(arrival, address);
+    const Picoseconds translated = translate(arrival, address, {});
     const auto slot = write_port_.reserve(translated, transfer_time(bytes));
     Picoseconds visible = slot.end + profile_.write_visible;
     if (placement_of(address).remote_socket) visible += profile_.remote_extra;

@@ -2,6 +2,7 @@
 // The host behind the link in time: when a read's data are ready, when a write is visible.
 #pragma once
 
+#include "model/base/random.h"
 #include "model/ports/host_bus.h"
 #include "model/sim/timeline.h"
 #include "pcie/host/host_profile.h"
@@ -9,6 +10,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 namespace cxsim::pcie {
@@ -27,7 +29,9 @@ struct RootComplexStatistics {
 
 class RootComplex {
   public:
-    explicit RootComplex(const HostProfile& profile);
+    /// `seed` and `component` name the random streams of the profile's tails.
+    explicit RootComplex(const HostProfile& profile, std::uint64_t seed = 0,
+                         std::string_view component = "host");
 
     void set_default_placement(Placement placement) { default_placement_ = placement; }
     /// Overrides the default for [start, start + size). Ranges must not overlap.
@@ -44,6 +48,12 @@ class RootComplex {
     };
     Written write(model::Picoseconds arrival, model::HostAddress address, std::uint64_t bytes);
 
+    /// When an access that a core starts at `start` is at the root port. Accesses that came
+    /// later may overtake it here; the link keeps their order.
+    model::Picoseconds from_core(model::Picoseconds start) {
+        return start + profile_.core_to_port + profile_.core_tail.draw(core_random_);
+    }
+
     /// Of up to 4 KiB.
     model::Picoseconds transfer_time(std::uint64_t bytes) const { return transfer_times_[bytes]; }
     const HostProfile& profile() const { return profile_; }
@@ -51,8 +61,9 @@ class RootComplex {
 
   private:
     Placement placement_of(model::HostAddress address) const;
-    /// When the address is translated.
-    model::Picoseconds translate(model::Picoseconds arrival, model::HostAddress address);
+    /// When the address is translated. A walk's walker is kept for `kept` longer.
+    model::Picoseconds translate(model::Picoseconds arrival, model::HostAddress address,
+                                 model::Picoseconds kept);
     model::Picoseconds behind_writes(model::Picoseconds arrival, model::HostAddress address,
                                      std::uint64_t bytes);
 
@@ -64,6 +75,7 @@ class RootComplex {
     struct Translation {
         std::uint64_t page = ~std::uint64_t{0};
         std::uint64_t used = 0;
+        model::Picoseconds ready;  // its walk is done
     };
     struct RecentWrite {
         std::uint64_t start = 0;
@@ -80,6 +92,8 @@ class RootComplex {
     std::vector<Translation> iotlb_;
     std::uint64_t iotlb_clock_ = 0;
     model::TimelinePool walkers_;
+    model::RandomStream read_random_;
+    model::RandomStream core_random_;
     // Approximation: a read waits for the last 16 writes only if it touches their bytes; older
     // ones are visible by then.
     std::array<RecentWrite, 16> recent_{};

@@ -9,7 +9,8 @@ void add_card_options(po::options_description& options) {
     options.add_options()("card", po::value<std::string>()->default_value("connectx5"),
                           "the card (see cxsim cards)")(
         "set", po::value<std::vector<std::string>>()->composing(),
-        "KEY=VALUE: override a value of the card's data, e.g. timing.command.query=5us")(
+        "KEY=VALUE: override a value of the card's data or its host's, e.g. "
+        "timing.command.query=5us, host.iommu.enabled=true")(
         "seed", po::value<std::uint64_t>()->default_value(1), "seed of names and random streams")(
         "host", po::value<std::string>()->default_value("broadwell_e5_2630v4"), "host profile");
 }

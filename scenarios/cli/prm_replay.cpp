@@ -27,7 +27,7 @@ po::options_description replay_options() {
     options.add_options()("help,h", "this text")("file", po::value<std::string>(), "the recording")(
         "card", po::value<std::string>(), "another card than the recording's")(
         "set", po::value<std::vector<std::string>>()->composing(),
-        "KEY=VALUE: override a value of the card's data, on top of the recording's own")(
+        "KEY=VALUE: override a value of the card's data or its host's, on top of the recording's own")(
         "junit", po::value<std::string>(), "write the result as JUnit XML")(
         "limit", po::value<std::size_t>()->default_value(50), "print so many differences at most")(
         "quiet", "no progress");

@@ -11,6 +11,7 @@
 #include "firmware_stub/boot/firmware.h"
 #include "model/params/value.h"
 #include "model/prm/command.h"
+#include "scenarios/cli/card_options.h"
 #include "scenarios/cli/options.h"
 
 namespace cxsim::scenarios {
@@ -75,7 +76,8 @@ int run_serve(const Arguments& arguments) {
         "control", po::value<std::string>(), "socket for cxsim ctl")(
         "seed", po::value<std::uint64_t>()->default_value(1), "seed of names and random streams")(
         "set", po::value<std::vector<std::string>>()->composing(),
-        "KEY=VALUE: override a value of the cards' data, e.g. timing.command.query=5us")(
+        "KEY=VALUE: override a value of the cards' data or their hosts', e.g. "
+        "timing.command.query=5us, host.iommu.enabled=true")(
         "record", po::value<std::string>(),
         "write what the driver does to this file, FILE.cardN each if there are several cards")(
         "wire", po::value<std::string>()->default_value("auto"),
@@ -106,20 +108,14 @@ int run_serve(const Arguments& arguments) {
         throw UsageError(fmt::format("{} cards but {} sockets", cards.size(), sockets.size()));
     }
     model::CardOptions card_options;
-    if (values.count("set") != 0) {
-        for (const std::string& text : values["set"].as<std::vector<std::string>>()) {
-            const auto equals = text.find('=');
-            if (equals == std::string::npos) throw UsageError("--set wants KEY=VALUE: " + text);
-            card_options.overrides.push_back({text.substr(0, equals), text.substr(equals + 1)});
-        }
+    for (const std::string& text : set_words(values)) {
+        card_options.overrides.push_back(parse_override(text));
     }
     const NetworkSetup network = network_setup(values);
     spdlog::set_default_logger(spdlog::stderr_logger_mt("cxsim"));
     spdlog::set_pattern("%H:%M:%S.%e %^%l%$ %v");
 
-    ServeLoop loop(values.count("trace-messages") != 0,
-                   values.count("set") != 0 ? values["set"].as<std::vector<std::string>>()
-                                            : std::vector<std::string>{});
+    ServeLoop loop(values.count("trace-messages") != 0, set_words(values));
     std::vector<std::unique_ptr<RefusalLog>> logs;
     for (std::size_t i = 0; i < cards.size(); ++i) {
         CardSetup setup;

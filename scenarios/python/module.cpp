@@ -283,8 +283,8 @@ void bind_testbed(py::module_& module) {
         "each cable, to be changed by Card.impair(); without them no cable can be impaired.\n"
         "seed: of all that is random. payload: 'real', or 'counted': RDMA payload has lengths and\n"
         "no content and is not read from the host, which is faster.\n"
-        "overrides: of the cards' data, e.g. {'timing.command.query': '5us'}. pcap: prefix of\n"
-        "captures, one for each card. traces: files of commands, doorbells, DMA and interrupts:\n"
+        "overrides: of the cards' data and the hosts', e.g. {'timing.command.query': '5us',\n"
+        "'host.iommu.enabled': 'true'}. pcap: prefix of captures, one for each card. traces: files of commands, doorbells, DMA and interrupts:\n"
         ".json a timeline for Perfetto, .jsonl JSON Lines, else text.\n"
         "Raises ConfigError, RuntimeError.")
         .def(py::init(&make_testbed),

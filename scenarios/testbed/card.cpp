@@ -46,8 +46,8 @@ std::vector<pcie::CapabilityPlace> extended_capabilities(const model::Identity& 
 
 }  // namespace
 
-pcie::EndpointConfig endpoint_config(const model::CardData& card,
-                                     const model::BoardIdentity& board) {
+pcie::EndpointConfig endpoint_config(const model::CardData& card, const model::BoardIdentity& board,
+                                     std::uint64_t seed) {
     const model::Identity& identity = card.identity();
     pcie::FunctionConfig function;
     function.vendor = identity.vendor_id();
@@ -90,6 +90,7 @@ pcie::EndpointConfig endpoint_config(const model::CardData& card,
     config.dma.tags = card.timing().dma_tags();
     config.dma.completion_buffer = card.timing().dma_completion_buffer();
     config.register_read = card.timing().register_read();
+    config.seed = seed;
     return config;
 }
 
@@ -155,6 +156,7 @@ roce::TransportTiming transport_timing(const model::CardData& card) {
     timing.packet = data.roce_packet();
     timing.transmit = data.roce_transmit();
     timing.receive = data.roce_receive();
+    timing.look_up = data.roce_look_up();
     timing.acknowledge = data.roce_acknowledge();
     timing.read = data.roce_read();
     timing.atomic = data.roce_atomic();
@@ -198,8 +200,9 @@ Card::Card(model::Kernel& kernel, const CardSetup& setup)
                                        eth::mac_config(data_->timing(), board_.mac), frames,
                                        statistics_);
     endpoint_ = std::make_unique<pcie::Endpoint>(
-        (setup.name + "_endpoint").c_str(), kernel.calendar(), endpoint_config(*data_, board_),
-        pcie::builtin_host_profile(setup.host_profile));
+        (setup.name + "_endpoint").c_str(), kernel.calendar(),
+        endpoint_config(*data_, board_, setup.seed),
+        pcie::builtin_host_profile(setup.host_profile, setup.options.overrides));
     model::HostBus& bus = setup_.wrap_bus ? setup_.wrap_bus(*endpoint_) : *endpoint_;
     firmware_config_.statistics = &statistics_;
     firmware_ = std::make_unique<firmware_stub::Firmware>(firmware_config_, bus,

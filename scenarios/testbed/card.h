@@ -21,7 +21,7 @@ namespace cxsim::scenarios {
 struct CardSetup {
     std::string name = "card0";          ///< SystemC name and prefix of its statistics
     std::string model = "connectx5";     ///< one of model::card_names()
-    model::CardOptions options;          ///< other files, overrides
+    model::CardOptions options;          ///< other files, overrides (those of the host, too)
     std::string host_profile = "broadwell_e5_2630v4";
     std::uint64_t seed = 1;
     std::uint16_t instance = 0;          ///< numbers the boards of one simulation

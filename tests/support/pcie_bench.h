@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <vector>
 
 namespace cxsim::test {
 
@@ -57,6 +58,25 @@ inline double saturated(const LinkCase& wire, Pattern pattern, std::uint64_t byt
     return static_cast<double>(transfers * bytes) * 8 / last.nanoseconds();
 }
 
+/// Random reads or writes of `bytes` over 64 MiB behind the IOMMU, all ready at once: millions a
+/// second.
+inline double random_rate(HostProfile profile, bool write, std::uint64_t bytes) {
+    profile.iommu = true;
+    Link link({}, {.one_way = nanoseconds(75)}, 256);
+    RootComplex host(profile);
+    DmaEngine dma({.tags = 256}, link, host, 1);
+    std::uint64_t state = 1;
+    Picoseconds last;
+    constexpr int kRequests = 20000;
+    for (int i = 0; i < kRequests; ++i) {
+        state = state * 6364136223846793005ull + 1442695040888963407ull;
+        const model::HostAddress at{(state >> 33) % (64ull << 20) / bytes * bytes};
+        last = std::max(last, write ? dma.write({0}, {}, at, bytes, {256, 512})
+                                    : dma.read({0}, {}, at, bytes, {256, 512}));
+    }
+    return kRequests / last.microseconds();
+}
+
 /// The card of the measurements, besides its link (75 ns one way, a guess that moves time
 /// between card and host only): what its DMA engine adds to a direct command, 546 - 413 ns for
 /// 64 bytes warm, of which 64 B at the copy rate are 9 ns; and the slope of 0.296 ns/B of which
@@ -73,6 +93,14 @@ struct NfpBench {
     double read(std::uint64_t bytes) {
         now += model::microseconds(100);
         return (dma.read({0}, now, {0x100000}, bytes, {256, 512}) - now).nanoseconds();
+    }
+    double median_read(std::uint64_t bytes) { return reads(bytes, 101)[50]; }
+    /// What `count` reads took, sorted.
+    std::vector<double> reads(std::uint64_t bytes, std::size_t count) {
+        std::vector<double> times(count);
+        for (double& time : times) time = read(bytes);
+        std::sort(times.begin(), times.end());
+        return times;
     }
     double write_then_read(std::uint64_t bytes) {
         now += model::microseconds(100);

@@ -42,3 +42,12 @@ TEST_CASE("two runs give the same trace, another timing gives another", "[card]"
     CHECK(other != 0);
     CHECK(other != first);
 }
+
+TEST_CASE("a host's tails are part of the run: the same for the same seed", "[card]") {
+    const std::uint64_t still = digest_of({});
+    const std::uint64_t late = digest_of({{"host.tail.core", "1:0ns, 0.01:200ns"}});
+    CHECK(late != 0);
+    CHECK(late != still);
+    CHECK(digest_of({{"host.tail.core", "1:0ns, 0.01:200ns"}}) == late);
+    CHECK(digest_of({{"host.tail.read", "1:0ns, 0.01:200ns"}}) != still);
+}

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Host memory, host profiles, root complex.
 #include "model/params/config_error.h"
+#include "pcie/host/builtin_profiles.h"
 #include "pcie/host/root_complex.h"
 #include "pcie/host/sparse_memory.h"
 
 #include <catch2/catch_test_macros.hpp>
 
 #include <new>
+#include <vector>
 
 using namespace cxsim;
 using namespace cxsim::pcie;
@@ -24,10 +26,12 @@ const char* const kProfile =
     "bandwidth = 512Gb/s # guess: test\n"
     "[iommu]\nenabled = false # guess: test\npage = 4KiB # guess: test\n"
     "iotlb_entries = 2 # guess: test\nmiss = 300ns # guess: test\nwalkers = 1 # guess: test\n"
+    "read_line = 0ns # guess: test\n"
     "[completions]\nboundary = 64 # guess: test\nrcb_chunks = false # guess: test\n"
     "[credits]\nposted_headers = 8 # guess: test\nposted_data = 256 # guess: test\n"
     "non_posted_headers = 8 # guess: test\n"
-    "[mmio]\ncore_to_port = 50ns # guess: test\nport_to_core = 50ns # guess: test\n";
+    "[mmio]\ncore_to_port = 50ns # guess: test\nport_to_core = 50ns # guess: test\n"
+    "[tail]\nread = none # guess: test\ncore = none # guess: test\n";
 
 HostProfile profile(std::vector<model::Override> overrides = {}) {
     return load_host_profile(model::IniFile::parse("bench.ini", kProfile), overrides);
@@ -134,6 +138,17 @@ TEST_CASE("a profile needs every key, a source and sensible values", "[host]") {
     CHECK_THROWS_AS(profile({{"host.credits.posted_data", "255"}}), model::ConfigError);
     CHECK_THROWS_AS(profile({{"host.iommu.enabled", "true"}, {"host.iommu.walkers", "0"}}),
                     model::ConfigError);
+    CHECK_THROWS_AS(profile({{"host.tail.read", "0.01:26"}}), model::ConfigError);
+}
+
+TEST_CASE("a built-in profile takes overrides of the host and leaves others alone", "[host]") {
+    const std::vector<model::Override> overrides{{"timing.command.query", "5us"},
+                                                 {"host.iommu.enabled", "true"}};
+    CHECK(builtin_host_profile("broadwell_e5_2630v4", overrides).iommu);
+    CHECK_FALSE(builtin_host_profile("broadwell_e5_2630v4").iommu);
+    const std::vector<model::Override> unknown{{"host.iommu.nosuch", "true"}};
+    CHECK_THROWS_AS(builtin_host_profile("broadwell_e5_2630v4", unknown), model::ConfigError);
+    CHECK_THROWS_AS(builtin_host_profile("nosuch"), model::ConfigError);
 }
 
 TEST_CASE("read latency adds up by where the line lies", "[host]") {
@@ -169,4 +184,54 @@ TEST_CASE("IO-TLB misses wait for a walker and replace the least recently used",
     CHECK(host.read(nanoseconds(5000), {0x1000}, 64) == nanoseconds(5200));
     CHECK(host.read(nanoseconds(6000), {0x0000}, 64) == nanoseconds(6500));
     CHECK(host.read(nanoseconds(7000), {0x2000}, 64) == nanoseconds(7500));
+}
+
+TEST_CASE("a hit on a page whose walk is under way waits for the walk", "[host]") {
+    RootComplex host(profile({{"host.iommu.enabled", "true"}}));
+    CHECK(host.read(nanoseconds(0), {0x1000}, 64) == nanoseconds(500));
+    CHECK(host.read(nanoseconds(100), {0x1800}, 64) == nanoseconds(501));  // the port: 1 ns
+    CHECK(host.write(nanoseconds(200), {0x1c00}, 64).drained == nanoseconds(301));
+    CHECK(host.statistics().iotlb_hits == 2);
+    CHECK(host.statistics().iotlb_misses == 1);
+}
+
+TEST_CASE("a read keeps its walker for each line, a write does not", "[host]") {
+    const auto second = [](bool write, std::uint64_t address, std::uint64_t bytes) {
+        RootComplex host(
+            profile({{"host.iommu.enabled", "true"}, {"host.iommu.read_line", "20ns"}}));
+        if (write) {
+            host.write(nanoseconds(0), {address}, bytes);
+        } else {
+            host.read(nanoseconds(0), {address}, bytes);
+        }
+        return host.read(nanoseconds(100), {0x9000}, 64);
+    };
+    CHECK(second(true, 0x1000, 256) == nanoseconds(800));
+    CHECK(second(false, 0x1000, 64) == nanoseconds(820));
+    CHECK(second(false, 0x1000, 256) == nanoseconds(880));
+    CHECK(second(false, 0x1020, 64) == nanoseconds(840));  // touches two lines
+}
+
+TEST_CASE("a tail delays reads and a core's accesses, each by its own stream", "[host]") {
+    RootComplex late(profile({{"host.tail.read", "1:500ns"}}));
+    CHECK(late.read(nanoseconds(0), {0x1000}, 64) == nanoseconds(700));
+    CHECK(late.from_core(nanoseconds(0)) == nanoseconds(50));
+    RootComplex slow(profile({{"host.tail.core", "1:80ns"}}));
+    CHECK(slow.read(nanoseconds(0), {0x1000}, 64) == nanoseconds(200));
+    CHECK(slow.from_core(nanoseconds(1000)) == nanoseconds(1130));
+
+    // The same seed and name: the same host. Another name: another one.
+    const HostProfile noisy = profile(
+        {{"host.tail.read", "1:0ns, 0.001:1us"}, {"host.tail.core", "1:0ns, 0.001:1us"}});
+    const auto draws = [&](const char* name, bool core_too) {
+        RootComplex host(noisy, 7, name);
+        std::vector<Picoseconds> drawn;
+        for (int i = 1; i <= 100; ++i) {
+            if (core_too) host.from_core({});
+            drawn.push_back(host.read(nanoseconds(10000 * i), {0x1000}, 64));
+        }
+        return drawn;
+    };
+    CHECK(draws("a", false) == draws("a", true));
+    CHECK(draws("a", false) != draws("b", false));
 }
