@@ -88,6 +88,8 @@ struct FirmwareTiming : ParameterGroup {
                                          "payload read until the frame is at the port"};
     Parameter<Picoseconds> roce_receive{*this, "roce.receive",
                                         "frame arrived until its headers are decided on"};
+    Parameter<Picoseconds> roce_look_up{
+        *this, "roce.look_up", "keys and translations for data that a packet brings or asks for"};
     Parameter<Picoseconds> roce_acknowledge{*this, "roce.acknowledge",
                                             "last write of a message posted until its ACK leaves"};
     Parameter<Picoseconds> ethernet_transmit{*this, "ethernet.transmit",

@@ -232,11 +232,13 @@ bool Requester::take_read(Connection& connection, Picoseconds at, WorkRequest& r
         std::ranges::copy(packet.payload, request.cqe_data.begin());
     } else if (!packet.payload.empty() && !environment_.synthetic) {
         const std::span<const model::PayloadPiece> pieces = request.pieces;
-        at = translated(environment_.caches, pieces, request.cursor, offset, packet.payload.size(),
-                        at);
+        const Picoseconds there =
+            translated(environment_.caches, pieces, request.cursor, offset, packet.payload.size(),
+                       at + environment_.timing.look_up);
+        request.stored = std::max(request.stored, there);
         const model::DmaResult written =
-            scatter(environment_.host, environment_.function, at, pieces, request.cursor, offset,
-                    packet.payload);
+            scatter(environment_.host, environment_.function, there, pieces, request.cursor,
+                    offset, packet.payload);
         if (!written.ok()) {
             fail(connection, at, s.acknowledged, kScatterFailed);
             return false;
@@ -267,9 +269,11 @@ bool Requester::take_original(Connection& connection, Picoseconds at, WorkReques
             std::ranges::copy(bytes, request.cqe_data.begin());
         } else {
             const std::span<const model::PayloadPiece> pieces = request.pieces;
-            at = translated(environment_.caches, pieces, request.cursor, 0, bytes.size(), at);
-            const model::DmaResult written = scatter(environment_.host, environment_.function, at,
-                                                     pieces, request.cursor, 0, bytes);
+            const Picoseconds there = request.stored =
+                translated(environment_.caches, pieces, request.cursor, 0, bytes.size(),
+                           at + environment_.timing.look_up);
+            const model::DmaResult written = scatter(environment_.host, environment_.function,
+                                                     there, pieces, request.cursor, 0, bytes);
             if (!written.ok()) {
                 fail(connection, at, s.acknowledged, kScatterFailed);
                 return false;

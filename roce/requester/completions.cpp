@@ -45,7 +45,7 @@ bool Requester::report(Connection& connection, Picoseconds at) {
     // Its place in the ring may be taken anew during the report.
     const std::array<std::byte, model::kCqeDataBytes> data = request.cqe_data;
     if (in_completion(connection, request)) done.data = std::span(data).first(done.byte_count);
-    s.last_done = std::max({s.last_done, at, request.finish});
+    s.last_done = std::max({s.last_done, at, request.finish, request.stored});
     s.requests.pop();
     s.cursor = std::max(s.cursor, s.requests.begin());
     s.acknowledged = std::max(s.acknowledged, s.requests.begin());

@@ -136,7 +136,7 @@ void Requester::decode(const Connection& connection, const model::QpSend& send,
     request.swap_add = send.swap_add;
     request.compare = send.compare;
     request.bytes = send.payload_bytes;
-    request.finish = {};
+    request.finish = request.stored = {};
     request.cursor = {};
     if (send.local) {
         request.kind = RequestKind::local;

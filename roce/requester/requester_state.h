@@ -52,6 +52,7 @@ struct WorkRequest {
     std::uint64_t bytes = 0;
     model::Picoseconds ready;     ///< not to be sent before
     model::Picoseconds finish;    ///< not to be completed before
+    model::Picoseconds stored;    ///< its answer's data leave for memory: the CQE goes behind them
     RangeCursor cursor;
     std::array<std::byte, model::kCqeDataBytes> cqe_data;  ///< the answer, if it goes in the CQE
     std::vector<model::PayloadPiece> pieces;

@@ -169,7 +169,7 @@ bool Responder::store(Connection& connection, Picoseconds at, const ReceivedPack
     RangeCursor& cursor = send ? state.receive_cursor : state.write_cursor;
     if (stored) {
         start = translated(environment_.caches, ranges, cursor, state.received,
-                           packet.payload.size(), start);
+                           packet.payload.size(), start + environment_.timing.look_up);
         // Programs that look at the last byte count on the order of the bytes before it.
         start = state.last_write = std::max(start, state.last_write);
     }
@@ -262,7 +262,8 @@ void Responder::datagram(Connection& connection, Picoseconds at, const ReceivedP
     const std::span<const model::HostRange> ranges = state.receive.ranges;
     const bool stored = packet.payload.size() == packet.payload_bytes;
     if (stored) {
-        start = translated(environment_.caches, ranges, state.receive_cursor, 0, bytes, start);
+        start = translated(environment_.caches, ranges, state.receive_cursor, 0, bytes,
+                           start + environment_.timing.look_up);
     }
     state.accepted = start;
     state.written = start;

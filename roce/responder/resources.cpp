@@ -63,6 +63,11 @@ bool Responder::translate_read(Connection& connection, const TransportHeaders& h
     return environment_.queues.translate(request, resource.ranges) == model::TranslationError::none;
 }
 
+/// When key and translations of a request of `bytes` decided on at `at` are found.
+Picoseconds Responder::place_known(Picoseconds at, std::uint32_t bytes) const {
+    return bytes == 0 ? at : at + environment_.timing.look_up;
+}
+
 void Responder::read(Connection& connection, Picoseconds at, const ReceivedPacket& packet) {
     ResponderState& state = connection.responder;
     const TransportHeaders& headers = packet.headers;
@@ -101,7 +106,7 @@ void Responder::read(Connection& connection, Picoseconds at, const ReceivedPacke
                         .resource = index,
                         .bytes = headers.dma_bytes,
                         .packets = resource.packets,
-                        .ready = at});
+                        .ready = place_known(at, headers.dma_bytes)});
 }
 
 // The peer misses responses from some PSN on. What is still to be sent of the READ is replaced;
@@ -135,7 +140,7 @@ void Responder::read_again(Connection& connection, Picoseconds at, const Receive
                       .resource = index,
                       .bytes = headers.dma_bytes,
                       .packets = packets_of(headers.dma_bytes, connection.attributes.mtu),
-                      .ready = at};
+                      .ready = place_known(at, headers.dma_bytes)};
     const auto under_way = std::ranges::find_if(state.responses, [&](const Response& one) {
         return one.kind == Response::Kind::read && one.resource == index;
     });
@@ -264,7 +269,7 @@ void Responder::atomic(Connection& connection, Picoseconds at, const ReceivedPac
                         .psn = headers.psn,
                         .msn = resource.msn,
                         .resource = index,
-                        .ready = at});
+                        .ready = place_known(at, kAtomicBytes)});
 }
 
 // Memory is left alone: the peer gets what was there the first time.

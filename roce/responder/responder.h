@@ -59,6 +59,7 @@ class Responder {
     std::uint32_t take_resource(Connection& connection);
     bool translate_read(Connection& connection, const TransportHeaders& headers,
                         ResponderResource& resource);
+    model::Picoseconds place_known(model::Picoseconds at, std::uint32_t bytes) const;
     bool may_change(Connection& connection, Response& response);
     bool change(Connection& connection, Response& response);
     std::optional<model::Picoseconds> change_memory(ResponderResource& resource);

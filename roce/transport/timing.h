@@ -16,6 +16,9 @@ struct TransportTiming {
     model::Picoseconds transmit;         ///< payload read until the frame is at the port
     // Responder
     model::Picoseconds receive;          ///< frame arrived until its headers are decided on
+    /// From there until key and translations are found, where a packet's data are put into or
+    /// taken from memory.
+    model::Picoseconds look_up;
     model::Picoseconds acknowledge;      ///< last write of a message posted until the ACK goes out
     model::Picoseconds read;             ///< between two READs that the card answers
     model::Picoseconds atomic;           ///< between two atomics of the whole card

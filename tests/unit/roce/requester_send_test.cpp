@@ -167,6 +167,34 @@ TEST_CASE("a short answer may come in its completion, if there is one", "[reques
     CHECK(b.host.bytes(0x4000, 1)[0] == std::byte{0});
 }
 
+TEST_CASE("an answer that goes to memory is looked up first, one in a completion is not",
+          "[requester]") {
+    const auto completed = [](std::uint8_t in_cqe, WqeOpcode opcode, model::Picoseconds look_up) {
+        RequesterBench b;
+        b.timing.look_up = look_up;
+        auto& c = b.open();
+        c.attributes.answer_in_cqe = in_cqe;
+        b.post(c, {.opcode = opcode, .bytes = 8, .host = 0x4000});
+        b.run_for(microseconds(5));
+        const std::vector<std::byte> data(8);
+        if (opcode == WqeOpcode::rdma_read) {
+            b.read_response(c, Operation::read_response_only, 100, data);
+        } else {
+            const auto fine = roce::aeth_syndrome(roce::AethKind::ack, roce::kUnlimitedCredits);
+            b.respond(c, Operation::atomic_acknowledge, 100, fine, 1, {}, 5);
+        }
+        REQUIRE(b.done() == std::vector<unsigned>{0});
+        return b.queues.sent[0].at;
+    };
+    for (const WqeOpcode opcode : {WqeOpcode::rdma_read, WqeOpcode::atomic_fetch_add}) {
+        const auto later = [&](std::uint8_t in_cqe) {
+            return completed(in_cqe, opcode, nanoseconds(70)) - completed(in_cqe, opcode, {});
+        };
+        CHECK(later(0) == nanoseconds(70));
+        CHECK(later(model::kCqeDataBytes) == nanoseconds(0));
+    }
+}
+
 TEST_CASE("an answer of the wrong length or position fails as bad response", "[requester]") {
     RequesterBench b;
     auto& c = b.open();

@@ -336,6 +336,29 @@ TEST_CASE("a short SEND may come in its completion", "[responder]") {
     CHECK(bench.host.writes == 1);
 }
 
+TEST_CASE("data that go to memory are looked up first, those in a completion are not",
+          "[responder]") {
+    ResponderBench bench;
+    bench.timing.look_up = nanoseconds(70);
+    bench.connection.attributes.receive_in_cqe = model::kCqeDataBytes;
+    bench.queues.post_receive(1, ResponderBench::kBuffer, 256);
+    bench.queues.post_receive(2, ResponderBench::kBuffer, 256);
+    const auto sent_at = [&](const roce::TransportHeaders& headers, std::size_t bytes) {
+        const model::Picoseconds start = bench.calendar.now();
+        bench.request(headers, bench.data(bytes));
+        bench.settle();
+        REQUIRE(bench.last_is_ack());
+        return bench.output.packets.back().ready - start;
+    };
+    // Decided on after 100 ns, acknowledged 50 ns behind the data.
+    CHECK(sent_at(bench.headers(Op::send_only, true), 32) == nanoseconds(150));
+    CHECK(sent_at(bench.headers(Op::send_only, true), 33) == nanoseconds(220));
+    CHECK(sent_at(bench.remote(Op::write_only, 0, 4, true), 4) == nanoseconds(220));
+    CHECK(sent_at(bench.remote(Op::write_only, 0, 0, true), 0) == nanoseconds(150));
+    REQUIRE(bench.queues.received.size() == 2);
+    CHECK(bench.queues.received[0].at == nanoseconds(100));
+}
+
 TEST_CASE("UC puts a QP into error for a fault of its own and sends nothing", "[responder]") {
     ResponderBench bench(roce::WireService::uc);
     bench.queues.post_receive(6, ResponderBench::kBuffer, 15);

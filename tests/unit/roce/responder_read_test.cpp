@@ -82,6 +82,24 @@ TEST_CASE("a READ of up to one packet, or of nothing, has one response", "[respo
     CHECK(bench.responder.expected_psn(bench.connection) == 101);
 }
 
+TEST_CASE("memory of a READ or atomic is looked up first, an empty READ has none",
+          "[responder]") {
+    const auto answered = [](const auto& headers_of, model::Picoseconds look_up) {
+        ResponderBench bench;
+        bench.timing.look_up = look_up;
+        bench.request(headers_of(bench));
+        bench.settle();
+        REQUIRE(bench.output.packets.size() == 1);
+        return bench.output.packets[0].ready;
+    };
+    const auto later = [&](const auto& headers_of) {
+        return answered(headers_of, nanoseconds(70)) - answered(headers_of, {});
+    };
+    CHECK(later([](auto& b) { return b.remote(Op::read_request, 0, 64); }) == nanoseconds(70));
+    CHECK(later([](auto& b) { return b.remote(Op::read_request, 0, 0); }) == nanoseconds(0));
+    CHECK(later([](auto& b) { return b.atomic(Op::fetch_add, 8, 1); }) == nanoseconds(70));
+}
+
 TEST_CASE("WRITEs behind a READ are executed at once and answered behind it", "[responder]") {
     ResponderBench bench;
     bench.output.busy_until = nanoseconds(5000);
