@@ -58,9 +58,12 @@ void add_rates(Cases& into, const std::string& name, const PairOptions& options,
 }  // namespace
 
 void add_latency_cases(Cases& into) {
-    add(into, "write_lat_cable", baseline(), [](Pair& pair) { return all(latency(pair, {})); });
-    add(into, "send_lat_cable", baseline(),
-        [](Pair& pair) { return all(latency(pair, {.op = SendOp::send})); });
+    constexpr unsigned kForTails = 50000;
+    add(into, "write_lat_cable", baseline(),
+        [](Pair& pair) { return all(latency(pair, {.rounds = kForTails})); });
+    add(into, "send_lat_cable", baseline(), [](Pair& pair) {
+        return all(latency(pair, {.op = SendOp::send, .rounds = kForTails}));
+    });
     add(into, "write_lat_switch", servers(),
         [](Pair& pair) { return all(latency(pair, {.bytes = 2})); });
     add(into, "read_lat_switch", servers(),

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <vector>
 
 namespace cxsim::calibration {
 namespace {
@@ -96,24 +97,6 @@ Quantities saturated_links() {
     return q;
 }
 
-/// Random reads or writes of `bytes` over 64 MiB, all ready at once: millions a second.
-double random_requests(HostProfile profile, bool write, std::uint64_t bytes) {
-    profile.iommu = true;
-    Link link({}, {.one_way = model::nanoseconds(75)}, 256);
-    RootComplex host(profile);
-    DmaEngine dma({.tags = 256}, link, host, 1);
-    std::uint64_t state = 1;
-    model::Picoseconds last;
-    constexpr int kRequests = 20000;
-    for (int i = 0; i < kRequests; ++i) {
-        state = state * 6364136223846793005ull + 1442695040888963407ull;
-        const model::HostAddress at{(state >> 33) % (64ull << 20) / bytes * bytes};
-        last = std::max(last, write ? dma.write({0}, {}, at, bytes, {256, 512})
-                                    : dma.read({0}, {}, at, bytes, {256, 512}));
-    }
-    return kRequests / last.microseconds();
-}
-
 Quantities hosts() {
     Quantities q;
     struct Host {
@@ -124,7 +107,7 @@ Quantities hosts() {
          {Host{"bdw", "broadwell_e5_2630v4"}, Host{"hsw", "haswell_e5_2637v3"}}) {
         NfpBench bench(builtin_host_profile(host.profile), true);
         for (const std::uint64_t bytes : {64, 128, 256, 512, 1024, 1536, 2048}) {
-            q[fmt::format("{}_read_{}", host.name, bytes)] = bench.read(bytes);
+            q[fmt::format("{}_read_{}", host.name, bytes)] = bench.median_read(bytes);
         }
         q[fmt::format("{}_write_read_64", host.name)] = bench.write_then_read(64);
         q[fmt::format("{}_write_read_2048", host.name)] = bench.write_then_read(2048);
@@ -144,9 +127,20 @@ Quantities hosts() {
     NfpBench iommu(translated, false);
     const double miss = iommu.read(64);
     q["iotlb_miss"] = miss - iommu.read(64);
-    q["iommu_read_64"] = random_requests(profile, false, 64) * 64 * 8 / 1000;
-    q["iommu_read_256"] = random_requests(profile, false, 256) * 256 * 8 / 1000;
-    q["iommu_write_64"] = random_requests(profile, true, 64) * 64 * 8 / 1000;
+    q["iommu_read_64"] = test::random_rate(profile, false, 64) * 64 * 8 / 1000;
+    q["iommu_read_256"] = test::random_rate(profile, false, 256) * 256 * 8 / 1000;
+    q["iommu_write_64"] = test::random_rate(profile, true, 64) * 64 * 8 / 1000;
+    // Tails: as many reads as show them.
+    NfpBench hsw(builtin_host_profile("haswell_e5_2637v3"), true);
+    const std::vector<double> quiet = hsw.reads(64, 4000000);
+    q["hsw_read_p999"] = quiet[quiet.size() / 1000 * 999];
+    q["hsw_read_max"] = quiet.back();
+    NfpBench e3(builtin_host_profile("haswell_e3_1226v3"), true);
+    const std::vector<double> managed = e3.reads(64, 1000000);
+    q["e3_read_min"] = managed.front();
+    q["e3_read_median"] = managed[managed.size() / 2];
+    q["e3_read_p95"] = managed[managed.size() / 100 * 95];
+    q["e3_read_p999"] = managed[managed.size() / 1000 * 999];
     return q;
 }
 

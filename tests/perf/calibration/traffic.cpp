@@ -33,6 +33,7 @@ struct Side {
     scenarios::VerbsCq* receive_cq = nullptr;
     scenarios::VerbsQp* qp = nullptr;
     std::uint64_t half = 0;
+    bool posted = false;
 
     std::uint64_t in_address() const { return mr->address() + half; }
     /// Of a message of `bytes`: its last two are polled for.
@@ -66,6 +67,7 @@ Side make_side(Station& station, const LatencyCase& which) {
     scenarios::QpOptions options;
     options.max_inline = which.inlined ? 220 : 0;
     options.blue_flame = which.blue_flame;
+    options.data_in_completions = true;
     side.qp = &verbs.create_qp(verbs.pd(), *side.send_cq, *side.receive_cq, options);
     return side;
 }
@@ -80,7 +82,8 @@ void one_way(Side& from, Side& to, const LatencyCase& which, std::uint16_t numbe
         request.remote_address = to.in_address();
         request.rkey = to.mr->rkey();
     }
-    from.drain();
+    if (from.posted) from.next(*from.send_cq);
+    from.posted = true;
     if (!from.qp->post_send(request)) throw DriverError("the send queue is full");
     if (which.op == SendOp::send) {
         to.next(*to.receive_cq);
