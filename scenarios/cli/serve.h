@@ -8,6 +8,7 @@
 #include <fstream>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -140,7 +141,7 @@ class ServeLoop {
     Network network_{kernel_};
     Pacer pacer_{kernel_};
     model::Picoseconds warn_at_ = model::seconds(1);  // of time given up
-    std::size_t captures_failed_ = 0;
+    std::set<const eth::PcapTap*> captures_told_of_;  // that they have failed
     model::Picoseconds control_due_;  // of Pacer::elapsed()
     std::vector<std::string> overrides_;
     std::vector<std::unique_ptr<ServedCard>> cards_;

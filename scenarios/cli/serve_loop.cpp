@@ -265,12 +265,8 @@ void ServeLoop::wait() {
 
 // A capture that ends early is told of when it does.
 void ServeLoop::tell_of_captures() {
-    const auto failed = static_cast<std::size_t>(
-        std::ranges::count_if(network_.captures(), [](const auto& each) { return each->failed(); }));
-    if (failed == captures_failed_) return;
-    captures_failed_ = failed;
     for (const auto& capture : network_.captures()) {
-        if (!capture->failed()) continue;
+        if (!capture->failed() || !captures_told_of_.insert(capture.get()).second) continue;
         spdlog::warn("capture {} ends early: {}", capture->path(), std::strerror(capture->error()));
     }
 }
