@@ -86,7 +86,9 @@ Lro::Segment Lro::read(Packet& packet, const ReceiveReport& report) const {
         return segment;
     }
     segment.mergeable = true;
-    segment.sum = internet_sum(content(stored, layer.payload, layer.end));
+    // Its checksum is right: the sum of the payload is what the rest lacks of 0xffff.
+    const std::uint16_t pseudo = pseudo_sum(stored, layer, layer.end - layer.l4);
+    segment.sum = internet_checksum(content(stored, layer.l4, layer.payload), pseudo);
     return segment;
 }
 
