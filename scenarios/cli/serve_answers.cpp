@@ -132,7 +132,16 @@ Json transport_status(const Card& card) {
             {"dropped_response", c.dropped_response}};
 }
 
-Json link_status(Card& card, const Network::Place& place) {
+Json impairments(const eth::Impairments& asked) {
+    return {{"loss", asked.loss},
+            {"duplicate", asked.duplicate},
+            {"reorder", asked.reorder},
+            {"corrupt", asked.corrupt},
+            {"reorder_time_us", asked.reorder_time.microseconds()}};
+}
+
+Json link_status(const Network& network, Card& card) {
+    const Network::Place place = network.place_of(card);
     const model::PortStatus status = card.port().status();
     Json link = {{"up", status.up}};
     if (status.up) {
@@ -144,6 +153,10 @@ Json link_status(Card& card, const Network::Place& place) {
     if (place.link != nullptr) {
         link["delay_us"] = place.link->delay().microseconds();
         link["bit_error_ratio"] = place.link->bit_error_ratio(place.end);
+    }
+    if (const auto impaired = network.impairments(card)) {
+        link["impairments"] = {{"towards_card", impairments(impaired->towards)},
+                               {"from_card", impairments(impaired->from)}};
     }
     return link;
 }
@@ -229,7 +242,7 @@ Json ServeLoop::change_link(const Words& words) {
     } else {
         throw std::runtime_error(kLinkUsage);
     }
-    return {{"card", words[1]}, {"link", link_status(card, place)}};
+    return {{"card", words[1]}, {"link", link_status(network_, card)}};
 }
 
 Json ServeLoop::status() {
@@ -271,7 +284,7 @@ Json ServeLoop::card_status(ServedCard& served) {
                                       {"min_us", times.min_us},
                                       {"max_us", times.max_us}};
     entry["driver"] = function.driver_version;
-    entry["link"] = link_status(card, network_.place_of(card));
+    entry["link"] = link_status(network_, card);
     entry["port"] = nonzero(card.port().counters());
     entry["pipelines"] = pipeline_status(card);
     entry["transport"] = transport_status(card);

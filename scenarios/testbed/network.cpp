@@ -183,6 +183,13 @@ void Network::impair(const Card& card, const eth::Impairments& towards,
     place->impairer->set(1 - place->side, from);
 }
 
+std::optional<Network::Impaired> Network::impairments(const Card& card) const {
+    const CardPlace* place = find(card);
+    if (place == nullptr || place->impairer == nullptr) return std::nullopt;
+    return Impaired{.towards = place->impairer->impairments(place->side),
+                    .from = place->impairer->impairments(1 - place->side)};
+}
+
 unsigned Network::port_of(const Card& card) const {
     if (switch_ != nullptr) {
         for (std::size_t i = 0; i < places_.size(); ++i) {

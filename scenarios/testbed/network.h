@@ -72,6 +72,12 @@ class Network {
     /// Of frames towards the card and from it, from now on. Throws std::runtime_error for a cable
     /// without impairer, std::invalid_argument for what is no probability.
     void impair(const Card& card, const eth::Impairments& towards, const eth::Impairments& from);
+    struct Impaired {
+        eth::Impairments towards;
+        eth::Impairments from;
+    };
+    /// What was asked for last; nothing for a cable without impairer.
+    std::optional<Impaired> impairments(const Card& card) const;
 
     /// Sees the card's end of its cable, beside a capture. Null: nobody. Nothing without a cable.
     void observe(const Card& card, eth::LinkObserver* observer);

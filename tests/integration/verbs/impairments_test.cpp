@@ -69,6 +69,15 @@ TEST_CASE("a cable's losses are of the named card and direction", "[network][imp
     CHECK(count(bench, "lost_for_port1") == lost);
     CHECK_THROWS_AS(bench.network.impair(bench.station(0).card, {.loss = 1.5}, {}),
                     std::invalid_argument);
+    // Each card sees what goes towards it and what comes from it.
+    bench.network.impair(bench.station(1).card, {.loss = 0.2}, {.reorder = 0.3});
+    for (const unsigned card : {0U, 1U}) {
+        const auto impaired = bench.network.impairments(bench.station(card).card);
+        REQUIRE(impaired);
+        CHECK((card == 1 ? impaired->towards : impaired->from).loss == 0.2);
+        CHECK((card == 1 ? impaired->from : impaired->towards).reorder == 0.3);
+        CHECK((card == 1 ? impaired->towards : impaired->from).reorder == 0);
+    }
 }
 
 TEST_CASE("at a switch each card's cable has an impairer", "[network][impairments]") {
@@ -87,6 +96,7 @@ TEST_CASE("at a switch each card's cable has an impairer", "[network][impairment
 TEST_CASE("a network without impairments cannot be impaired", "[network][impairments]") {
     VerbsBench bench(2);
     CHECK_THROWS_AS(bench.network.impair(bench.station(0).card, {}, {}), std::runtime_error);
+    CHECK_FALSE(bench.network.impairments(bench.station(0).card));
 }
 
 TEST_CASE("impairments without a cable are refused", "[network][impairments]") {
