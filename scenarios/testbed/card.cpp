@@ -46,8 +46,8 @@ std::vector<pcie::CapabilityPlace> extended_capabilities(const model::Identity& 
 
 }  // namespace
 
-pcie::EndpointConfig endpoint_config(const model::CardData& card, const model::BoardIdentity& board,
-                                     std::uint64_t seed) {
+pcie::EndpointConfig endpoint_config(const model::CardData& card,
+                                     const model::BoardIdentity& board) {
     const model::Identity& identity = card.identity();
     pcie::FunctionConfig function;
     function.vendor = identity.vendor_id();
@@ -90,7 +90,6 @@ pcie::EndpointConfig endpoint_config(const model::CardData& card, const model::B
     config.dma.tags = card.timing().dma_tags();
     config.dma.completion_buffer = card.timing().dma_completion_buffer();
     config.register_read = card.timing().register_read();
-    config.seed = seed;
     return config;
 }
 
@@ -199,9 +198,10 @@ Card::Card(model::Kernel& kernel, const CardSetup& setup)
     port_ = std::make_unique<eth::Mac>(kernel.calendar(),
                                        eth::mac_config(data_->timing(), board_.mac), frames,
                                        statistics_);
+    pcie::EndpointConfig pci = endpoint_config(*data_, board_);
+    pci.seed = setup.seed;
     endpoint_ = std::make_unique<pcie::Endpoint>(
-        (setup.name + "_endpoint").c_str(), kernel.calendar(),
-        endpoint_config(*data_, board_, setup.seed),
+        (setup.name + "_endpoint").c_str(), kernel.calendar(), pci,
         pcie::builtin_host_profile(setup.host_profile, setup.options.overrides));
     model::HostBus& bus = setup_.wrap_bus ? setup_.wrap_bus(*endpoint_) : *endpoint_;
     firmware_config_.statistics = &statistics_;
