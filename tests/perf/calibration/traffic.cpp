@@ -42,12 +42,6 @@ struct Side {
         std::memcpy(&value, mr->bytes().data() + half + bytes - sizeof value, sizeof value);
         return value;
     }
-    void drain() const {
-        Completion done;
-        while (send_cq->poll(done)) {
-            if (!done.ok()) throw DriverError("a request failed");
-        }
-    }
     Completion next(scenarios::VerbsCq& cq) const {
         Completion done;
         if (!cq.wait(done, kLimit)) throw DriverError("no completion");
