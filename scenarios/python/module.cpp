@@ -284,8 +284,9 @@ void bind_testbed(py::module_& module) {
         "seed: of all that is random. payload: 'real', or 'counted': RDMA payload has lengths and\n"
         "no content and is not read from the host, which is faster.\n"
         "overrides: of the cards' data and the hosts', e.g. {'timing.command.query': '5us',\n"
-        "'host.iommu.enabled': 'true'}. pcap: prefix of captures, one for each card. traces: files of commands, doorbells, DMA and interrupts:\n"
-        ".json a timeline for Perfetto, .jsonl JSON Lines, else text.\n"
+        "'host.iommu.enabled': 'true'}. pcap: prefix of captures, one for each card. traces: files\n"
+        "of commands, doorbells, DMA and interrupts: .json a timeline for Perfetto, .jsonl JSON\n"
+        "Lines, else text.\n"
         "Raises ConfigError, RuntimeError.")
         .def(py::init(&make_testbed),
              py::arg("cards") = std::vector<std::string>{"connectx5", "connectx5"},
