@@ -6,6 +6,7 @@ On top of traffic.py's library, for scripts that begin with `. /tmp/rdma.sh`:
   between SERVER -- CLIENT  runs SERVER in ns2 and, when it listens, CLIENT in ns1; both must end
                             well, their output is in /tmp/server.out and /tmp/client.out
   counter N NAME          of hw_counters of card N
+  counted N               all hw_counters of card N that are not 0
 """
 
 import typing
@@ -34,6 +35,12 @@ counter() {
     local device=D$1
     in_ $1 cat /sys/class/infiniband/${!device}/ports/1/hw_counters/$2
 }
+# What a card counted: of a run that waits for a message this tells whether one was dropped.
+counted() {
+    local device=D$1
+    in_ $1 bash -c 'cd /sys/class/infiniband/'${!device}'/ports/1/hw_counters && grep -v "^0$" *' |
+        grep -v ^lifespan | tr '\n' ' '
+}
 between() {
     local server=() client=()
     while [ "$1" != -- ]; do server+=("$1"); shift; done
@@ -44,8 +51,10 @@ between() {
     timeout 60 ip netns exec ns1 "${client[@]}" >/tmp/client.out 2>&1 || status=$?
     [ $status = 0 ] || { kill $pid 2>/dev/null; fail "${client[*]}: status $status
 $(tail -n 12 /tmp/client.out)
-server: $(tail -n 12 /tmp/server.out)"; }
-    wait $pid || fail "${server[*]}: status $?: $(tail -n 12 /tmp/server.out)"
+server: $(tail -n 12 /tmp/server.out)
+counters: $(counted 1); $(counted 2)"; }
+    wait $pid || fail "${server[*]}: status $?: $(tail -n 12 /tmp/server.out)
+counters: $(counted 1); $(counted 2)"
 }
 """
 
